@@ -10,8 +10,6 @@ from maxent._support.lazy import lazy_exports
 
 TYPE_CHECKING = False  # see maxent._support.lazy
 
-__version__ = "0.1.0"
-
 _SUBPACKAGES = (
     "datasets",
     "discrimination",
@@ -51,9 +49,10 @@ _HOMES = {
         "M3EModel",
         "M3EMotifClassifier",
     ),
+    "_partitions.row_blocks": ("RowBlocks",),
+    "_persistence.persistence": ("load", "save"),
     "_support.headers": ("get_include",),
-    "_support.persistence": ("load", "save"),
-    "_support.row_blocks": ("RowBlocks",),
+    "_version": ("__version__",),
 }
 
 if TYPE_CHECKING:
@@ -67,12 +66,13 @@ if TYPE_CHECKING:
         minentropy as minentropy,
         models as models,
     )
-    from maxent._support.headers import get_include as get_include
-    from maxent._support.persistence import (
+    from maxent._partitions.row_blocks import RowBlocks as RowBlocks
+    from maxent._persistence.persistence import (
         load as load,
         save as save,
     )
-    from maxent._support.row_blocks import RowBlocks as RowBlocks
+    from maxent._support.headers import get_include as get_include
+    from maxent._version import __version__ as __version__
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,
         MEDBayesNetClassifier as MEDBayesNetClassifier,
@@ -103,5 +103,5 @@ if TYPE_CHECKING:
     )
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
-        __name__, _HOMES, subpackages=_SUBPACKAGES, more=("__version__",)
+        __name__, _HOMES, subpackages=_SUBPACKAGES
     )

@@ -15,10 +15,10 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from maxent._commands.console import OutputError, discard, show, tell
 from maxent._commands.options import given_options
 from maxent._commands.outcome import one_line
 from maxent._commands.usage import make_parser
-from maxent._support.console import OutputError, discard, show, tell
 
 _HOMES = {
     "fit": "maxent._commands.fit",

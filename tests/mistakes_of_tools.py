@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 import maxent
 from maxent import MEDClassifier, MEDRegressor, MEDTreeClassifier
-from maxent._support.archive import ModelFileError
+from maxent._persistence.archive import ModelFileError
 from maxent.cli import main
 from maxent.datasets import (
     load_breast_cancer_wisconsin,

@@ -533,9 +533,11 @@ def test_methods_asked_for_are_those_that_users_find():
 def test_page_on_compiled_functions_declares_every_module_of_its_table():
     text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
     table = text[: text.index("These names are part")]
-    declared = re.findall(r"^``maxent/_core/(\w+).pxd``$", text, re.MULTILINE)
-    listed = set(re.findall(r"``maxent\._core\.(\w+)``", table))
+    declared = re.findall(r"^``maxent/cython/(\w+).pxd``$", text, re.MULTILINE)
+    listed = set(re.findall(r"``maxent\.cython\.(\w+)``", table))
     assert listed == {*declared, "potentials"}  # which have a table of their own
+    package = pathlib.Path(maxent.__file__).parent / "cython"
+    assert listed == {path.stem for path in package.glob("*.pxd")} - {"__init__"}
 
 
 @needs_docs

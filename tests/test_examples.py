@@ -87,12 +87,12 @@ def test_another_module_sums_over_trees_without_the_gil(built, rng, tmp_path):
 
 SUMS = """# cython: language_level=3
 from libc.stdlib cimport free, malloc
-from maxent._core.chain cimport aligned, forward_one, mx_chain
-from maxent._core.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
-from maxent._core.dual_rows cimport DualRow, row_upper
-from maxent._core.potentials cimport Potential, unpack_potential
-from maxent._core.statespace cimport filter_scratch
-from maxent._core.system_pairs cimport pair_scratch
+from maxent.cython.chain cimport aligned, forward_one, mx_chain
+from maxent.cython.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
+from maxent.cython.dual_rows cimport DualRow, row_upper
+from maxent.cython.potentials cimport Potential, unpack_potential
+from maxent.cython.statespace cimport filter_scratch
+from maxent.cython.system_pairs cimport pair_scratch
 
 
 def log_likelihood(const double[::1] start, const double[:, ::1] wide,

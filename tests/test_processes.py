@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from maxent._core.gram import gram
+from maxent._core.machines.gram import gram
 from processes import HUNG, run, start
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits

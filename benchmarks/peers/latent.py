@@ -51,8 +51,8 @@ def restarts(options, report):
     from sklearn.mixture import GaussianMixture
 
     from maxent.latent import LMEGaussianMixture
-    from maxent.latent._gaussian_em import GaussianEM
-    from maxent.latent._mixture_em import climb
+    from maxent.latent.mixtures._gaussian_em import GaussianEM
+    from maxent.latent.mixtures.lme_mixture_em import climb
 
     X, R = planar(), 30 if options.quick else 300
     w = np.ones(len(X))
@@ -148,7 +148,7 @@ def text(options, report):
 
 def states(options, report):
     """One pass over all states."""
-    from maxent._core import states as core
+    from maxent._core.compiled_by_numba import binary_units as core
 
     rng = np.random.default_rng(0)
     for M in (8, 16 if options.quick else 20):

@@ -119,7 +119,7 @@ def sequences(options):
 
 def motif_features(X, intercept):
     """What the learners take: width 8, words of two letters."""
-    from maxent._support.sequences import symbol_sequences
+    from maxent._inputs.sequences import symbol_sequences
     from maxent.minentropy.motifs import MotifFeatures
 
     found = symbol_sequences(X, alphabet="ACGT", missing="N")

@@ -72,7 +72,7 @@ def hmm(options, report):
     """Gram matrix of hidden Markov models."""
     import numpy as np
 
-    from maxent.kernels._hmm import log_hmm_kernel
+    from maxent.kernels.pairs._hmm import log_hmm_kernel
 
     n = 60 if options.quick else 500
     models = hmm_models(n)

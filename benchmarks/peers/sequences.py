@@ -199,7 +199,7 @@ def kernel(options, report):
     """Time a Gram matrix."""
     import numpy as np
 
-    from maxent.kernels._hmm import log_hmm_kernel
+    from maxent.kernels.pairs._hmm import log_hmm_kernel
 
     rng = np.random.default_rng(0)
     n = 60 if options.quick else 500

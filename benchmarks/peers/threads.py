@@ -303,7 +303,7 @@ def models(quick):
         lds_affinity_parts,
         spectrum_kernel,
     )
-    from maxent.kernels._hmm import log_hmm_kernel
+    from maxent.kernels.pairs._hmm import log_hmm_kernel
 
     n = 60 if quick else 500
     chains, linear = hmm_models(n), systems(n, 4, 2)

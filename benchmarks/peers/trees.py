@@ -48,7 +48,7 @@ def sums(options, report):
     from scipy.linalg import lapack
     from suite.trees import log_weights
 
-    from maxent._core import laplacian
+    from maxent._core.trees import laplacian
     from maxent.discrimination import spanning_tree_log_partition
 
     sizes = [25, 100] if options.quick else [25, 50, 100, 200, 400, 1000]

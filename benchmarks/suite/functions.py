@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from maxent._support.threads import single_threaded_blas
-from maxent._support.vector_kernels import apply_kernel
 from maxent.discrimination import (
     ExponentialMargin,
     LogisticMargin,
@@ -12,6 +11,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
+from maxent.discrimination.grams.vector_kernels import apply_kernel
 
 from .common import Measured, profile
 from .data import classification, signs, sparse_text

@@ -52,7 +52,7 @@ class States(Measured):
         self.work()  # compiled before it is timed
 
     def work(self, tol=None):
-        from maxent._core.states import pair_moments
+        from maxent._core.compiled_by_numba.binary_units import pair_moments
 
         return pair_moments(self.W, self.b)
 
@@ -73,7 +73,7 @@ class Annealing(Measured):
         self.work()  # compiled before it is timed
 
     def work(self, tol=None):
-        from maxent.latent._chains import annealed
+        from maxent.latent.boltzmann._chains import annealed
 
         rng = np.random.default_rng(0)
         return annealed(self.W, self.b, self.b, 400, 500, rng)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from maxent._core import gram as _gram
+from maxent._core.machines import gram as _gram
 from maxent._support.threads import single_threaded_blas
-from maxent._support.vector_kernels import VectorKernel
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 
 def rbf_gram(X, gamma, dtype, n_threads):

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from maxent.kernels._hmm import log_hmm_kernel
+from maxent.kernels.pairs._hmm import log_hmm_kernel
 from maxent.models import CategoricalHMM, GaussianHMM
 
 from .common import Measured, profile

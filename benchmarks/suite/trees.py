@@ -1,7 +1,7 @@
 """Spanning trees: sums over all of them, samples, best trees, passes over the data."""
 
 import numpy as np
-from maxent._core.tables import Columns
+from maxent._core.trees.tables import Columns
 from scipy.special import logsumexp
 
 from maxent._support.threads import effective_threads

@@ -8,7 +8,7 @@ potentials of the margin priors and the dual of kernel machines.
 import numpy as np
 
 from libc.stdlib cimport free, malloc
-from maxent._core.dual_machine cimport (
+from maxent.cython.dual_machine cimport (
     DUAL_CONVERGED,
     DUAL_RUNNING,
     DualMachine,
@@ -16,8 +16,8 @@ from maxent._core.dual_machine cimport (
     dual_open,
     dual_padded,
 )
-from maxent._core.potentials cimport Potential, fenchel_young, unpack_potential
-from maxent._core.smo cimport dual_run
+from maxent.cython.potentials cimport Potential, fenchel_young, unpack_potential
+from maxent.cython.smo cimport dual_run
 
 
 cdef int solve_one(

@@ -9,14 +9,14 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
-from maxent._core.column_groups cimport (
+from maxent.cython.column_groups cimport (
     Groups,
     combine_codes,
     free_groups,
     group_columns,
 )
-from maxent._core.laplacian cimport TREES_NO_MEMORY, TREES_STAR_MESH, tree_partition
-from maxent._core.tables cimport count_pair, table_information
+from maxent.cython.laplacian cimport TREES_NO_MEMORY, TREES_STAR_MESH, tree_partition
+from maxent.cython.tables cimport count_pair, table_information
 
 
 cdef int one_data_set(

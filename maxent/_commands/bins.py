@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from maxent._support.mixed_columns import is_text_column
+from maxent._commands.tables.mixed_columns import is_text_column
 
 __all__ = ["Bins", "are_bins", "binned", "is_vector", "quantiles"]
 

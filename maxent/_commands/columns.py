@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxent._commands.bins import are_bins, is_vector, quantiles
-from maxent._support.categories import MISSING, encode_categories
+from maxent._inputs.categories import MISSING, encode_categories
 from maxent._support.validation import check_memory
 
 __all__ = ["Columns", "are_columns", "encode", "names_of", "unseen_categories"]

@@ -7,7 +7,7 @@ line: loading says what is wrong with them.
 import numpy as np
 
 from maxent._commands.outcome import listed
-from maxent._support.persistence import resolve_class
+from maxent._persistence.persistence import resolve_class
 
 __all__ = ["summary"]
 

@@ -6,6 +6,7 @@ from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
 from maxent._commands.columns import Columns, names_of
+from maxent._commands.feature_scales import Scales
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
@@ -13,7 +14,7 @@ from maxent._commands.outcome import (
     listed,
 )
 from maxent._commands.reports import Shown
-from maxent._commands.scaling import Scales
+from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,
     calibrated,
@@ -23,8 +24,7 @@ from maxent._commands.training import (
     takes_sparse,
 )
 from maxent._commands.wording import column_words
-from maxent._support.mixed_columns import is_text_column
-from maxent._support.persistence import resolve_class
+from maxent._persistence.persistence import resolve_class
 
 _OF_THE_WHOLE = {"method", "step", "class_prior", "max_rounds", "tol"}  # of partial
 

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._commands.console import tell
 from maxent._commands.outcome import CommandError, listed, quoted
-from maxent._support.calibrated import CALIBRATED, calibrated_state
-from maxent._support.console import tell
-from maxent._support.mixed_columns import commas_in
+from maxent._commands.tables.mixed_columns import commas_in
+from maxent._persistence.calibrated import CALIBRATED, calibrated_state
 
 __all__ = [
     "MANY",

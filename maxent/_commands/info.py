@@ -7,8 +7,8 @@ import numpy as np
 from maxent._commands.contents import summary
 from maxent._commands.outcome import CommandError, Outcome, aligned, listed
 from maxent._commands.reports import as_json, certificate
-from maxent._support.calibrated import CALIBRATED
-from maxent._support.persistence import ModelFileError, read_model
+from maxent._persistence.calibrated import CALIBRATED
+from maxent._persistence.persistence import ModelFileError, read_model
 
 __all__ = ["info"]
 

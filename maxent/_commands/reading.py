@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxent._commands.console import tell
 from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import FOR_SEQUENCES
 from maxent._commands.outcome import CommandError, quoted
-from maxent._support.cells import short, whole
-from maxent._support.console import tell
-from maxent._support.data_files import TableError, read_table
+from maxent._commands.tables.cells import short, whole
+from maxent._commands.tables.data_files import TableError, read_table
 from maxent._support.files import STANDARD_INPUT, plain_name
 
 __all__ = [

@@ -5,15 +5,15 @@ import re
 import numpy as np
 
 from maxent._commands.catalog import KERNEL, SEQUENCES
+from maxent._commands.console import tell
 from maxent._commands.hints import tell_similar_labels
-from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.outcome import (
     CommandError,
     check_model_output,
     listed,
     quoted,
 )
-from maxent._commands.predict import prediction_method, write_predictions
+from maxent._commands.predictions import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.training import (
     calibrated,
@@ -22,8 +22,8 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
 )
-from maxent._support.console import tell
-from maxent._support.sequence_files import (
+from maxent._inputs.letters import codes_beside, counted, in_both_cases
+from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
     last_words,
@@ -31,6 +31,9 @@ from maxent._support.sequence_files import (
 )
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
+_IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
+_IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
+_ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
 _OF_MODEL = {  # options of one model only: its parameter
@@ -66,7 +69,7 @@ def fit(args):
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
     estimator, weights = _estimator(args, spec, given, params, X, y)
-    check_letters(args.data, X, places, *_letters_of(estimator), IN_FIT)
+    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_FIT)
     _check_lengths(args.data, X, places, estimator, ", or a smaller --width")
     checked = [] if args.cv is None else _cross_validate(args, estimator, X, y, weights)
     kernel, rows = _kernel_of(estimator), [X]
@@ -123,7 +126,7 @@ def _others(label):
 def _estimator(args, spec, given, params, X, y):
     """The estimator of the sequences, and weights of them or None."""
     letters = (given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown"))
-    letters = dict(zip(("alphabet", "missing"), alphabet_of(X, *letters)))
+    letters = dict(zip(("alphabet", "missing"), _alphabet_of(X, *letters)))
     if args.estimator != "classifier":
         machine = make_estimator(args.estimator, spec, given, **params, **letters)
         return calibrated(args, machine, y)
@@ -192,7 +195,7 @@ def predict(args, estimator, model):
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
     X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
-    check_letters(args.data, X, places, *_letters_of(estimator), IN_PREDICT)
+    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
     beside = _places(args, estimator, X) if args.places else []
@@ -309,3 +312,62 @@ def _labels(path, found, labels, labelled):
         return checked_labels(path, found, labels, optional=labelled == "auto")
     except ValueError as error:
         raise CommandError(error) from None
+
+
+def _alphabet_of(X, alphabet, unknown):
+    """Letters of the sequences, and those that stand for unknown ones.
+
+    Without `unknown`, N and the other codes of IUPAC are unknown letters of nucleic
+    acids, and what of them occurs is told. Without `alphabet` it is the rest.
+
+    Parameters
+    ----------
+    X : list of str
+    alphabet, unknown : str or None
+        As the user gives them.
+
+    Returns
+    -------
+    alphabet, unknown : str
+    """
+    counts = counted(X)
+    if unknown is None:
+        letters = counts if alphabet is None else dict.fromkeys(alphabet, 1)
+        unknown = "".join(a for a in codes_beside(letters) if a not in (alphabet or ""))
+        found = [f"{a} ({counts[a]})" for a in unknown if counts[a]]
+        if found:
+            tell(
+                f"maxent fit: {listed(found)} stand for unknown bases; name them in "
+                "--alphabet if they are letters of their own"
+            )
+    if alphabet is None:
+        alphabet = "".join(sorted({*counts} - {*unknown}))
+        _warn_of_cases(alphabet)
+    return alphabet, unknown
+
+
+def _warn_of_cases(letters):
+    """Lower-case letters in files of genomes mark repeats, not other symbols."""
+    twice = in_both_cases(letters)
+    if twice:
+        tell(
+            f"maxent fit: warning: {', '.join(twice)} occur in lower case too, which "
+            f"counts as another letter; write the letters in one case, {_ONE_CASE}, or "
+            "name both by --alphabet"
+        )
+
+
+def _check_letters(path, X, places, alphabet, missing, remedy):
+    """Refuse letters that a model does not know; their place is named."""
+    known = {*(alphabet or ""), *missing}
+    for text, place in zip(X, places):
+        unknown = {*text} - known
+        if alphabet is not None and unknown:
+            letter = min(unknown, key=text.index)
+            if letter.swapcase() in known:
+                remedy = f"write the letters in one case, {_ONE_CASE}"
+            raise CommandError(
+                f"{path}, {place} has the letter {letter!r} at place "
+                f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
+                f"{remedy}"
+            )

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from maxent._commands.console import Messages, tell
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
 from maxent._commands.outcome import CommandError, Outcome, listed, quoted
 from maxent._commands.reports import (
@@ -19,9 +20,8 @@ from maxent._commands.reports import (
     verdict,
 )
 from maxent._commands.wording import in_shell, warnings_told
-from maxent._support.calibrated import CALIBRATED
-from maxent._support.console import Messages, tell
-from maxent._support.persistence import resolve_class, save
+from maxent._persistence.calibrated import CALIBRATED
+from maxent._persistence.persistence import resolve_class, save
 from maxent._support.validation import check_memory
 
 __all__ = [

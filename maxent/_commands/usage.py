@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import maxent
 from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.console import show, tell
 from maxent._commands.options import add_options
-from maxent._support.console import show, tell
 
 __all__ = ["make_parser"]
 

@@ -9,11 +9,11 @@ import re
 import warnings
 
 from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.console import tell
 from maxent._commands.options import FOR_SEQUENCES, OPTIONS
 from maxent._commands.outcome import one_line, quoted
+from maxent._persistence.persistence import resolve_class
 from maxent._support import remedies
-from maxent._support.console import tell
-from maxent._support.persistence import resolve_class
 
 __all__ = ["column_words", "in_shell", "warnings_told"]
 

@@ -22,7 +22,7 @@ from libc.stdlib cimport free, malloc
 
 from maxent._core.threads cimport team
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "chain_loops.h"
 #include "dispatch.h"
+#include "sizes.h"
 
 #define L MX_CHAIN_LANES
 #define LEAST 1e-290 /* a scale below it has lost its digits */

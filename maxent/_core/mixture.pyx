@@ -10,7 +10,7 @@ so results have the same bits for any number of threads.
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     ctypedef Py_ssize_t mx_size
     enum: MX_MIXTURE_BLOCK
     double mx_mixture_block(

@@ -9,7 +9,7 @@ from libc.stdint cimport uintptr_t
 
 from maxent._core.threads cimport team
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_softplus_sigmoid(
         const double* x, Py_ssize_t n, double* value, double* slope) noexcept
 

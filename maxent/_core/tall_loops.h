@@ -1,13 +1,11 @@
 /* Products with matrices of many rows and some hundred columns. */
 #ifndef MAXENT_TALL_LOOPS_H
 #define MAXENT_TALL_LOOPS_H
-#include <stddef.h>
+#include "sizes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef ptrdiff_t mx_size;
 
 /* Columns are padded to a multiple of this many. */
 #define MX_GRAM_LANES 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from maxent._core import signed_rows
+from maxent._core.machines import signed_rows
 from maxent._support.linalg import weighted_products
 
 

@@ -8,12 +8,13 @@ blocks answer is checked here: they may be a user's own.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._core.tall_matrices import DenseRows, TallMatrix
@@ -22,16 +23,18 @@ from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
-from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
-from maxent._support.answers import check_answer
 from maxent._support.linalg import TALL, as_array, row_chunks
+from maxent._support.validation import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
 _MATRIX_SIZE = 2000  # multipliers up to which CG may store the Hessian, 32 MB
 _LEAST_PRODUCTS, _MOST_PRODUCTS = 10, 100  # for one system
 _PRODUCT_COLUMNS = 20  # columns of factors whose making and use costs one of them
+_RECYCLED_SIZE = 2500  # multipliers whose matrix may be stored, 50 MB
+_RECYCLED_PRODUCTS = 15  # per right-hand side; three sides cost about half a matrix
+_RECYCLED_ACCURACY = 1e-5  # of a step; its error shows in the next residual
 _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
 
 
@@ -230,12 +233,12 @@ class BlockSum:
         self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
         return F
 
-    @functools.cached_property
+    @cached_property
     def _recycled(self):
         """Newton systems by an old Hessian, or None where a factor is cheap."""
         return RecycledHessian(self) if RecycledHessian.serves(self) else None
 
-    @functools.cached_property
+    @cached_property
     def _mapped(self):
         """The maps stacked, or None where they are not sparse."""
         if not all(sp.issparse(A) for A in self.maps):
@@ -254,7 +257,7 @@ class BlockSum:
         With an accuracy, an error of x that will do as a share of x, blocks with cheap
         products are solved by these.
         """
-        exact = functools.partial(self._exact, lam, diagonal, index, curvatures)
+        exact = partial(self._exact, lam, diagonal, index, curvatures)
         if accuracy is None or not all(block.cheap_products for block in self.blocks):
             return exact()
         extras = [None] * len(self.blocks) if curvatures is None else curvatures
@@ -353,3 +356,63 @@ class _Restricted:
 
     def solver(self, lam, diagonal):
         return self.R.solver(self.lam, diagonal, self.index)
+
+
+class RecycledHessian:
+    """Newton systems of an interior point by a Hessian of some steps before.
+
+    Blocks over trees make a product with their Hessian in about the time of a gradient,
+    and the matrix in a hundred times as much. Between the steps of an interior point
+    the diagonal of the potentials changes by orders of magnitude and the Hessian of the
+    blocks little: an old one, with the new diagonal, is a preconditioner under which
+    conjugate gradients end after a few products. Where they do not, the matrix is made
+    anew.
+
+    Parameters
+    ----------
+    R : BlockSum
+    """
+
+    def __init__(self, R):
+        self.R, self.matrix = R, None
+
+    @classmethod
+    def serves(cls, R):
+        """True if its products are cheap enough, and its matrix small."""
+        cheap = all(block.cheap_products for block in R.blocks)
+        ranks = sum(block.rank for block in R.blocks)
+        return cheap and R.n <= _RECYCLED_SIZE and ranks >= R.n
+
+    def solver(self, lam, diagonal, index, curvatures):
+        """Function that solves (Hessian + diag) x = rhs; None without a factor."""
+        at = np.arange(self.R.n)[index]
+        extras = [None] * len(self.R.blocks) if curvatures is None else curvatures
+        H = FreeHessian(self.R, lam, at, diagonal, extras)
+        if self.matrix is None:
+            return self._renewed(H, lam, extras, at)
+        try:
+            factor = self._factor(at, H.diagonal)
+        except LinAlgError:
+            return self._renewed(H, lam, extras, at)
+        precondition = partial(cho_solve, factor, check_finite=False)
+        renewed = partial(self._renewed, H, lam, extras, at)
+        return FewProducts(
+            H.product,
+            precondition,
+            renewed,
+            most=_RECYCLED_PRODUCTS,
+            accuracy=_RECYCLED_ACCURACY,
+        )
+
+    def _factor(self, at, diagonal):
+        A = self.matrix[np.ix_(at, at)]
+        A.flat[:: len(at) + 1] += diagonal
+        return cho_factor(A, overwrite_a=True, check_finite=False)
+
+    def _renewed(self, H, lam, extras, at):
+        """Direct solutions by the matrix of this point, which is kept."""
+        n = self.R.n
+        whole = FreeHessian(self.R, lam, np.arange(n), np.ones(n), extras)
+        self.matrix = whole.assembled_matrix() - np.eye(n)
+        factor = self._factor(at, H.diagonal)
+        return lambda rhs: cho_solve(factor, rhs, check_finite=False)

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.certificate import DualPoint, certify
 from maxent._optimize.projected_newton import projected_newton
-from maxent._support.reports import Listener
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import DualResult, Listener, Monitor, Status
 
 _FIRST = 700  # constraints of the first round; 300 take twice the rounds
 _JOIN = 200  # constraints that may join, or half of those with a multiplier

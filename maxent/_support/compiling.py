@@ -28,13 +28,13 @@ def announced(verbose: bool) -> Iterator[None]:
 
 
 def compiled(name: str) -> ModuleType:
-    """Module ``maxent._core.<name>``, whose functions Numba compiles when called.
+    """Module ``maxent._core.compiled_by_numba.<name>``, loaded.
 
     In a fit with `verbose` one line says that they will be compiled, unless an earlier
     process left them in Numba's cache on disk.
     """
     if name not in _loaded:
-        _loaded[name] = module = imported(f"maxent._core.{name}")
+        _loaded[name] = module = imported(f"maxent._core.compiled_by_numba.{name}")
         for function in vars(module).values():
             own = getattr(function, "_compile_for_args", None)
             if own is not None:  # Numba asks it for types that are new to a function

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.frames import refuse_twins
 from maxent._support.remedies import TAKE_REGRESSOR
 from maxent._support.typing import NDArray
+from maxent._support.validation import user_stacklevel
 
 # Numbers that are classes have rows enough: 1600 letters, say, of 20 each
 _MOST_NUMBERS, _FEWEST_ROWS = 100, 10

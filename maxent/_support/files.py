@@ -11,9 +11,17 @@ import sys
 
 from maxent._support.memory import machine_memory
 
-__all__ = ["STANDARD_INPUT", "decode_text", "plain_name", "read_bytes", "whole_file"]
+__all__ = [
+    "STANDARD_INPUT",
+    "decode_text",
+    "is_missing",
+    "plain_name",
+    "read_bytes",
+    "whole_file",
+]
 
 STANDARD_INPUT = "-"  # the name that stands for it on command lines
+_MISSING_WORDS = frozenset({"", "?", "na", "n/a", "nan", "null"})
 _OPEN_FOLDERS = ("/dev/fd", "/proc/self/fd")
 _OPEN_NAMES = {"/dev/stdout": 1, "/dev/stderr": 2}
 _PART = 1 << 24  # bytes that are read at a time
@@ -107,6 +115,15 @@ def plain_name(path):
     """
     name = os.fspath(path)
     return next((name[: -len(s)] for s in _SUFFIXES if name.lower().endswith(s)), name)
+
+
+def is_missing(cell):
+    """True if a cell stands for a missing value: empty, ?, NA, N/A, NaN or null.
+
+    >>> is_missing(" ? "), is_missing("0")
+    (True, False)
+    """
+    return cell.strip().lower() in _MISSING_WORDS
 
 
 def decode_text(name, data, encoding="utf-8"):

@@ -29,7 +29,6 @@ def lazy_exports(
     homes: Mapping[str, tuple[str, ...]],
     *,
     subpackages: tuple[str, ...] = (),
-    more: tuple[str, ...] = (),
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` of a package.
 
@@ -42,11 +41,9 @@ def lazy_exports(
         a leading "maxent.", anywhere.
     subpackages : tuple of str, default=()
         Packages below this one that load when first used.
-    more : tuple of str, default=()
-        Public names that the package defines itself.
     """
     room = {name: home(package, mod) for mod, names in homes.items() for name in names}
-    public = sorted([*room, *subpackages, *more])
+    public = sorted([*room, *subpackages])
 
     def get(name: str) -> Any:
         if name in room:

@@ -15,8 +15,7 @@ import numpy as np
 import sklearn
 
 from maxent._support.compiling import announced
-from maxent._support.reports import Listener, Report
-from maxent._support.results import DualResult, gap_text
+from maxent._support.results import DualResult, Listener, Report, gap_text
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

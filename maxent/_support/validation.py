@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any, overload
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from maxent._support.memory import machine_memory
 from maxent._support.typing import ArrayLike, Bias, FloatArray, NDArray
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
 LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
 LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
@@ -514,3 +516,75 @@ def check_memory(name: str, value: object, needed: float) -> None:
             f"{name}={value} needs {needed / 1e9:.3g} GB of memory and the machine has "
             f"{memory / 1e9:.3g}; use fewer."
         )
+
+
+def names_of_columns(estimator: object) -> list[str] | None:
+    """Names of the columns that an estimator was fitted to, for messages."""
+    names = vars(estimator).get("feature_names_in_")
+    return None if names is None else list(names)
+
+
+def called(noun: str, columns: Iterable[int], names: list[str] | None = None) -> str:
+    """How messages call columns: "feature 3", "features 'size', 'age'".
+
+    Parameters
+    ----------
+    noun : {"feature", "column"}
+    columns : iterable of int
+        All of them are listed.
+    names : list of str, optional
+        Names of all columns.
+    """
+    words = [shown(names[k] if names else int(k)) for k in columns]
+    return f"{noun}{'s' if len(words) > 1 else ''} {', '.join(words)}"
+
+
+def check_answer(name, found, shape, where):
+    """Refuse what is no array of finite numbers of this shape (None: any size).
+
+    Parameters
+    ----------
+    name : str
+        The method, "MyBlock.mean".
+    found : object
+        What it returned.
+    shape : tuple
+        Sizes of the array; () for a number.
+    where : str
+        End of the sentence about NaN or infinity, "at zero weights".
+
+    Raises
+    ------
+    ValueError
+        For another kind or shape.
+    FloatingPointError
+        For NaN or infinity.
+    """
+    found = np.asarray(found)
+    fits = len(shape) == found.ndim and shape[:1] in ((None,), found.shape[:1])
+    if fits and found.dtype.kind in "fiub" and np.isfinite(found).all():
+        return
+    if not fits or found.dtype.kind not in "fiub":
+        wanted = ", ".join("p" if size is None else str(size) for size in shape)
+        raise ValueError(
+            f"{name} returned {shown(found)} of shape {found.shape}; it must "
+            f"return {f'numbers of shape ({wanted})' if shape else 'a number'}."
+        )
+    raise FloatingPointError(f"{name} returned NaN or infinity {where}.")
+
+
+def user_stacklevel():
+    """`stacklevel` at which ``warnings.warn``, called here, names a user's line.
+
+    That is the first line outside this package, however many of its functions and
+    decorators are between.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_inside(filename):
+    """True if code is of this package, or of one that calls it back."""
+    return filename.startswith(_PACKAGE) or f"{os.sep}joblib{os.sep}" in filename

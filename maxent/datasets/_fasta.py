@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxent._support.sequence_files import (
+from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
     last_words,

@@ -26,11 +26,11 @@ _HOMES = {
     "selection": ("MEDFeatureSelector",),
     "duals.block_dual": ("solve_blocks",),
     "kernel_blocks": ("GaussianCentre", "GaussianScores"),
-    "latent_mixture": ("LatentMixture", "MixturePosterior"),
-    "outliers": ("MEDOutlierDetector",),
-    "sequence_outliers": ("MEDSequenceOutlierDetector",),
-    "chain_posterior": ("ChainPosterior",),
-    "partial_labels": ("MEDPartialLabelClassifier",),
+    "detection.latent_mixture": ("LatentMixture", "MixturePosterior"),
+    "detection.outliers": ("MEDOutlierDetector",),
+    "detection.sequence_outliers": ("MEDSequenceOutlierDetector",),
+    "detection.chain_posterior": ("ChainPosterior",),
+    "labels.partial_labels": ("MEDPartialLabelClassifier",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
         "spanning_tree_log_partition",
@@ -51,9 +51,21 @@ if TYPE_CHECKING:
         DualResult as DualResult,
         Status as Status,
     )
-    from maxent.discrimination.chain_posterior import ChainPosterior as ChainPosterior
     from maxent.discrimination.chow_liu import ChowLiuClassifier as ChowLiuClassifier
     from maxent.discrimination.classifier import MEDClassifier as MEDClassifier
+    from maxent.discrimination.detection.chain_posterior import (
+        ChainPosterior as ChainPosterior,
+    )
+    from maxent.discrimination.detection.latent_mixture import (
+        LatentMixture as LatentMixture,
+        MixturePosterior as MixturePosterior,
+    )
+    from maxent.discrimination.detection.outliers import (
+        MEDOutlierDetector as MEDOutlierDetector,
+    )
+    from maxent.discrimination.detection.sequence_outliers import (
+        MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
+    )
     from maxent.discrimination.duals.block_dual import solve_blocks as solve_blocks
     from maxent.discrimination.duals.kernel_dual import (
         dual_path as dual_path,
@@ -75,9 +87,8 @@ if TYPE_CHECKING:
         GaussianCentre as GaussianCentre,
         GaussianScores as GaussianScores,
     )
-    from maxent.discrimination.latent_mixture import (
-        LatentMixture as LatentMixture,
-        MixturePosterior as MixturePosterior,
+    from maxent.discrimination.labels.partial_labels import (
+        MEDPartialLabelClassifier as MEDPartialLabelClassifier,
     )
     from maxent.discrimination.margins import (
         CustomMargin as CustomMargin,
@@ -92,15 +103,8 @@ if TYPE_CHECKING:
         UniformExponentialMargin as UniformExponentialMargin,
         margin_from_spec as margin_from_spec,
     )
-    from maxent.discrimination.outliers import MEDOutlierDetector as MEDOutlierDetector
-    from maxent.discrimination.partial_labels import (
-        MEDPartialLabelClassifier as MEDPartialLabelClassifier,
-    )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
-    from maxent.discrimination.sequence_outliers import (
-        MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
-    )
     from maxent.discrimination.trees import MEDTreeClassifier as MEDTreeClassifier
     from maxent.models.trees.chow_liu import (
         chow_liu_tree as chow_liu_tree,

@@ -18,7 +18,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
+from maxent.discrimination.grams.vector_kernels import apply_kernel, kernel_of_rows
 
 _SMALLEST = 1e-10  # share of the largest eigenvalue, below which rounding takes over
 _NEGATIVE = 1e-6  # share that rounding in a callable of single precision explains

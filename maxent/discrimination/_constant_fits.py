@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 
-from maxent._support.callers import user_stacklevel
-from maxent._support.kernel_parameters import resolve_gamma
 from maxent._support.remedies import SCALE_FEATURES
+from maxent._support.validation import user_stacklevel
+from maxent.discrimination.grams.kernel_parameters import resolve_gamma
 
 _ROWS = 50  # of the smallest targets, and of the largest
 # Share of the targets' standard deviation. Fits to noise alone, with one feature and n

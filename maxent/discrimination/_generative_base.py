@@ -18,14 +18,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxent._inputs.categories import CategoricalMixin
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import (
     DistinctRows,

@@ -8,15 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
-from maxent._support.kernel_parameters import (
-    check_features,
-    check_kernel,
-    resolve_gamma,
-    warn_of_one_entry,
-)
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import (
@@ -25,7 +18,7 @@ from maxent._support.threads import (
     threads_of,
 )
 from maxent._support.typing import FloatArray, IntArray
-from maxent._support.vector_kernels import VectorKernel, apply_kernel, kernel_of_rows
+from maxent._support.validation import names_of_columns
 from maxent.discrimination._approximation import (
     NystroemFeatures,
     check_approximation,
@@ -36,6 +29,17 @@ from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 from maxent.discrimination.duals.linear_dual import solve_linear
+from maxent.discrimination.grams.kernel_parameters import (
+    check_features,
+    check_kernel,
+    resolve_gamma,
+    warn_of_one_entry,
+)
+from maxent.discrimination.grams.vector_kernels import (
+    VectorKernel,
+    apply_kernel,
+    kernel_of_rows,
+)
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
 _OF_ROWS = ("support_", "support_vectors_", "dual_coef_")

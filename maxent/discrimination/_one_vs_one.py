@@ -16,9 +16,15 @@ import numpy as np
 
 from maxent._optimize.rows import NEGATIVE, POSITIVE
 from maxent._support.fitted import check_fitted
-from maxent._support.gram_store import ClassGrams
-from maxent._support.reports import Listener, Report, relayed, tell
-from maxent._support.results import DualResult, Status, store_certificate
+from maxent._support.results import (
+    DualResult,
+    Listener,
+    Report,
+    Status,
+    relayed,
+    store_certificate,
+    tell,
+)
 from maxent._support.threads import (
     effective_threads,
     in_threads,
@@ -27,6 +33,7 @@ from maxent._support.threads import (
 from maxent.discrimination._class_rows import others_keep_the_machine
 from maxent.discrimination._far_rows import at_zero
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
+from maxent.discrimination.grams.gram_store import ClassGrams
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
 _SHORT = 100  # rows of a pair up to which an interior point costs more than all else

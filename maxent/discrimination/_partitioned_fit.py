@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._support import validation as v
-from maxent._support.kernel_parameters import LARGEST_FEATURE
-from maxent._support.partition_checks import (
+from maxent._partitions.partition_checks import (
     check_partitions,
     labelled_partitions,
     sample_of,
 )
+from maxent._support import validation as v
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
 from maxent.discrimination.duals._local_ascent import local_ascent
@@ -21,6 +20,7 @@ from maxent.discrimination.duals._partitioned_linear import solve_partitioned
 from maxent.discrimination.duals._signed_problem import (
     in_units,
 )
+from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 
 _SAMPLE = 1 << 16  # rows of the start, at most
 _SAMPLE_ENTRIES = 4_000_000

@@ -16,8 +16,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.typing import FloatArray, MatrixLike, NDArray
 from maxent.discrimination.margins.priors import LogisticMargin
 

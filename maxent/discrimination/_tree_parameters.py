@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from maxent._support import validation as v
-from maxent.models.trees._checks import check_square
+from maxent.models.trees._tree_input import check_square
 from maxent.models.trees.spanning_trees import EmptyCell, SpanningTrees
 
 ROUNDING = 1e-6  # tol of max_margin: within it a margin is not told from 0

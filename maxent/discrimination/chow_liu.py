@@ -6,8 +6,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from maxent._inputs.categories import CategoricalMixin
 from maxent._support import validation as v
-from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (

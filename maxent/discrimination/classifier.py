@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._partitions.partition_checks import data_is_partitioned
+from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted_classes, fresh_state
-from maxent._support.partition_checks import data_is_partitioned
-from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import with_progress
 from maxent._support.typing import (
     ArrayLike,

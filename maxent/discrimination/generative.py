@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.typing import (
@@ -22,6 +20,7 @@ from maxent._support.typing import (
     NDArray,
     Unknown,
 )
+from maxent._support.validation import called, names_of_columns, user_stacklevel
 from maxent.discrimination._generative_base import (
     CategoricalClassifier,
     GenerativeClassifier,

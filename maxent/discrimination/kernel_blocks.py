@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.kernel_parameters import check_kernel, resolve_gamma
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, Gamma, NamedKernel
-from maxent._support.vector_kernels import VectorKernel, apply_kernel
+from maxent.discrimination.grams.kernel_parameters import check_kernel, resolve_gamma
+from maxent.discrimination.grams.vector_kernels import VectorKernel, apply_kernel
 from maxent.families.block import Block
 
 

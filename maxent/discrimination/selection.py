@@ -12,8 +12,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
@@ -22,7 +20,6 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.remedies import ONE_AGAINST_REST, SCALE_FEATURES
 from maxent._support.results import store_certificate, warn_not_converged
@@ -37,11 +34,13 @@ from maxent._support.typing import (
     MatrixLike,
     NDArray,
 )
+from maxent._support.validation import names_of_columns, user_stacklevel
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._selection_dual import solve_selection
+from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 from maxent.discrimination.margins.base import MarginPrior
 
 # Of nine rows to one, three draws of ten features chose none or half of the right ones

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxent._inputs.categories import encode_categories, validate_categories
 from maxent._support import validation as v
-from maxent._support.categories import encode_categories, validate_categories
 from maxent.discrimination._tree_parameters import check_edge_prior
 from maxent.discrimination.trees import MEDTreeClassifier
 from maxent.displays._axes import figure_of, make_axes
@@ -26,7 +26,7 @@ from maxent.displays._trees import (
     class_title,
     default_names,
 )
-from maxent.models.trees._checks import check_edge_values, check_square
+from maxent.models.trees._tree_input import check_edge_values, check_square
 from maxent.models.trees.chow_liu import chow_liu_tree
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 

@@ -20,8 +20,8 @@ from maxent.displays._trees import (
     default_names,
     tree_shares,
 )
-from maxent.models.trees._checks import check_edge_values, check_square
 from maxent.models.trees._prior import TreePrior
+from maxent.models.trees._tree_input import check_edge_values, check_square
 from maxent.models.trees.chow_liu import max_spanning_tree
 
 if TYPE_CHECKING:

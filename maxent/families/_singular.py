@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from maxent._support.column_names import called
+from maxent._support.validation import called
 
 SINGULAR = "the weighted scatter of the rows is singular"
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.answers import check_answer
+from maxent._support.validation import check_answer
 from maxent.families.block import as_block
 
 # Steps of central differences, as shares of the way along a direction of unit size. The

@@ -11,12 +11,12 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
-from maxent.families._series import (
+from maxent.families._special import log_multichoose
+from maxent.families._sums_over_counts import (
     log_negative_binomial_power_sum,
     log_poisson_power_sum,
     poisson_entropy,
 )
-from maxent.families._special import log_multichoose
 from maxent.families.base import ExponentialFamily
 
 _MOST_TERMS = 20_000_000

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._inputs.codes import check_codes
 from maxent._support import validation as v
-from maxent._support.codes import check_codes
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import DirichletTables, check_table
 

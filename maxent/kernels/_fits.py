@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from maxent._support import validation as v
-from maxent._support.bags import read_bags
-from maxent._support.registry import VALUES, resolve
-from maxent._support.sequence_layout import (
+from maxent._inputs.bags import read_bags
+from maxent._inputs.sequence_layout import (
     Sequences,
     refuse_pair,
     refuse_text_frame,
 )
-from maxent._support.sequences import symbol_sequences, vector_sequences
+from maxent._inputs.sequences import symbol_sequences, vector_sequences
+from maxent._support import validation as v
+from maxent._support.registry import VALUES, resolve
 from maxent.families import ExponentialFamily
-from maxent.kernels._hmm import stacked
+from maxent.kernels.pairs._hmm import stacked
 from maxent.models._chain_input import alphabet_size
 from maxent.models.base import Model
 

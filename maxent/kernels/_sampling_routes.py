@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxent._support.random_state import stream_of
-from maxent.kernels._routes import Array, Call, Route
+from maxent.kernels.pairs._routes import Array, Call, Route
 from maxent.kernels.sampling import SharedSample, drawn, log_pair_kernel
 
 

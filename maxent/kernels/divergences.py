@@ -21,8 +21,8 @@ from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray
 from maxent.families import Categorical, ExponentialFamily, _checks
-from maxent.kernels._counts import sparse_products
-from maxent.kernels._family_routes import FamilyRoute, coordinates
+from maxent.kernels._document_counts import sparse_products
+from maxent.kernels.pairs._family_routes import FamilyRoute, coordinates
 from maxent.kernels.repair import repair_kernel
 
 _LOG_2 = math.log(2.0)

@@ -14,16 +14,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray
 from maxent.families import Categorical
-from maxent.kernels._expected_counts import chain_counts
-from maxent.kernels._scaling import scaled_by
-from maxent.kernels._scores import refuse_impossible
+from maxent.kernels._unit_diagonal import scaled_by
+from maxent.kernels.scores._expected_counts import chain_counts
+from maxent.kernels.scores._scores import refuse_impossible
 from maxent.models import CategoricalHMM, GaussianHMM, Mixture
-from maxent.models._hidden_chain import HiddenMarkovModel
+from maxent.models.chains._hidden_chain import HiddenMarkovModel
 
 Array = NDArray[np.float64]
 LatentModel: TypeAlias = Mixture | CategoricalHMM | GaussianHMM

@@ -13,16 +13,16 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator, draw_seed
 from maxent.families import ExponentialFamily
-from maxent.kernels._gaussian_parts import check_powers
-from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
-from maxent.kernels._routes import (
+from maxent.kernels._unit_diagonal import exponential, log_scaled
+from maxent.kernels.pairs._gaussian_parts import check_powers
+from maxent.kernels.pairs._length_law import LengthLaw
+from maxent.kernels.pairs._routes import (
     SAMPLERS,
     Call,
     is_sequence_model,
     routes_of,
 )
-from maxent.kernels._scaling import exponential, log_scaled
 from maxent.kernels.sampling import SharedSample, check_sample, one_order
 from maxent.models.base import Model
 

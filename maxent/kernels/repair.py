@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
-from maxent.kernels._scaling import scaled_by
+from maxent._support.validation import user_stacklevel
+from maxent.kernels._unit_diagonal import scaled_by
 
 
 def repair_kernel(K: ArrayLike, *, normalize: bool = False) -> FloatArray:

@@ -21,7 +21,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.threads import single_threaded_blas
 from maxent.families import ExponentialFamily
-from maxent.kernels._routes import is_sequence_model
+from maxent.kernels.pairs._routes import is_sequence_model
 
 Array = NDArray[np.float64]
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences, symbol_sequences
 from maxent._support.typing import FloatArray
-from maxent.kernels._counts import sparse_products
-from maxent.kernels._scaling import scaled_by
+from maxent.kernels._document_counts import sparse_products
+from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models._chain_input import alphabet_size
-from maxent.models.markov import contexts
+from maxent.models.chains.markov import contexts
 
 _MOST_WORDS = 2**62  # that 64-bit integers can number
 

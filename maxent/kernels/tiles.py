@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.processes import spread
-from maxent.kernels._routes import SAMPLERS
+from maxent.kernels.pairs._routes import SAMPLERS
 from maxent.kernels.product import Models, product_kernel
 
 

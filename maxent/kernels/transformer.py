@@ -25,13 +25,13 @@ from maxent._support.frames import check_names_of_lists
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily
-from maxent.kernels import _counts, _fits
-from maxent.kernels._gaussian_parts import check_powers
-from maxent.kernels._length_law import LengthLaw
+from maxent.kernels import _document_counts, _fits
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import bags_around, pooled, single_rows
-from maxent.kernels._routes import check_like
-from maxent.kernels._scaling import exponential, warn_of_diagonal
+from maxent.kernels._unit_diagonal import exponential, warn_of_diagonal
+from maxent.kernels.pairs._gaussian_parts import check_powers
+from maxent.kernels.pairs._length_law import LengthLaw
+from maxent.kernels.pairs._routes import check_like
 from maxent.kernels.product import Method, Problem
 
 # rows by which the kernel of more data than that is judged before it is computed
@@ -435,8 +435,10 @@ class ProductKernel(
                 "know; use 'smoothing' and 'total'."
             )
         v.check_count("total", self.options_.get("total", 1))
-        counts, c = _counts.checked_counts(X, self.options_.get("smoothing", 0.0))
-        _counts.refuse_empty(counts, c)
+        counts, c = _document_counts.checked_counts(
+            X, self.options_.get("smoothing", 0.0)
+        )
+        _document_counts.refuse_empty(counts, c)
         if self.neighbours is not None:
             self.rows_ = counts
             counts = pooled(counts, None, self.neighbours)
@@ -453,8 +455,10 @@ class ProductKernel(
         return None if self.length_law is None else LengthLaw(self.length_law)
 
     def _proportions(self, counts):
-        c = _counts.checked_counts(counts, self.options_.get("smoothing", 0.0))[1]
-        return _counts.proportions(counts, c, float(self.rho))
+        c = _document_counts.checked_counts(
+            counts, self.options_.get("smoothing", 0.0)
+        )[1]
+        return _document_counts.proportions(counts, c, float(self.rho))
 
     def _counts_kernel(self, X):
         P, place = self._proportions(self.counts_), None
@@ -462,15 +466,15 @@ class ProductKernel(
             Q, own = None, (self.log_self_, self.log_self_)
         else:
             smoothing = self.options_.get("smoothing", 0.0)
-            new, c = _counts.checked_counts(X, smoothing, self.n_features_in_)
+            new, c = _document_counts.checked_counts(X, smoothing, self.n_features_in_)
             if self.neighbours is None:
-                new, place = _counts.with_uniform(new, c)
+                new, place = _document_counts.with_uniform(new, c)
             else:  # nothing is near to an empty document
-                _counts.refuse_empty(new, c)
+                _document_counts.refuse_empty(new, c)
                 new = pooled(self.rows_, new, self.neighbours)
             P, Q = self._proportions(new), P
             own = np.log(P.own), self.log_self_
-        K = _counts.kernel_of(
+        K = _document_counts.kernel_of(
             P,
             Q,
             total=self.options_.get("total", 1),

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._optimize.truncated_newton import newton_direction
-from maxent._support.reports import Report, tell
+from maxent._support.results import Report, tell
 from maxent._support.typing import Callback
 from maxent.latent._hull import check_dual, check_hull, check_reach, reach_within
 from maxent.latent._penalty import L2, Box, Convex, Penalty
 from maxent.latent._quasi_newton import lbfgs as quasi_newton
 from maxent.latent._quasi_newton import newton_step
-from maxent.latent._scaling import scaled
+from maxent.latent._scaling_steps import scaled
 from maxent.latent._space import FeatureSpace
 
 Array = NDArray[np.float64]

@@ -25,12 +25,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.reports import Report, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, tell
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.latent._likelihood import Likelihood, check_method, m_step
-from maxent.latent._model import LogLinearModel
+from maxent.latent._log_linear import LogLinearModel
 from maxent.latent._penalty import ConvexPenalty, make_penalty
 
 Array = NDArray[np.float64]

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from maxent._support import validation as v
-from maxent.latent._model import LogLinearModel, Posterior
+from maxent.latent._log_linear import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._quasi_newton import lbfgs, newton_step
-from maxent.latent._scaling import SCALING
+from maxent.latent._scaling_steps import SCALING
 
 Array = NDArray[np.float64]
 

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._optimize.truncated_newton import newton_direction
+from maxent._partitions.partition_checks import sample_of
 from maxent._support.compiling import compiled
-from maxent._support.partition_checks import sample_of
-from maxent._support.reports import Report, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, tell
 
 Array = NDArray[np.float64]
 

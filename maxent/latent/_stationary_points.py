@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from maxent._support.compiling import compiled
 from maxent._support.processes import spread
 from maxent._support.progress import Progress
-from maxent._support.reports import Report, relayed, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, relayed, tell
 from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within
 from maxent.latent._likelihood import Likelihood, polished
-from maxent.latent._model import LogLinearModel
+from maxent.latent._log_linear import LogLinearModel
 from maxent.latent._penalty import Box
 from maxent.latent._pool import groups, reasons
 
@@ -60,7 +59,7 @@ def candidates(
 ) -> tuple[dict[str, NDArray[Any]], Array, Array]:
     """Table of the stationary points from starts (R, N), weights, best objectives."""
     if method in ("gis", "iis", "scgis"):
-        compiled("scaling")  # announced here, not in a process
+        compiled("iterative_scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
     size = batch_size(len(starts))
     chunks = [starts[lo : lo + size] for lo in range(0, len(starts), size)]

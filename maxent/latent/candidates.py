@@ -19,7 +19,7 @@ from maxent._support.threads import with_single_threaded_blas
 from maxent._support.underflow import allow_underflow
 from maxent.latent._em_is import MStep, checked_likelihood
 from maxent.latent._likelihood import check_method
-from maxent.latent._model import FiniteLatentModel, LogLinearModel
+from maxent.latent._log_linear import FiniteLatentModel, LogLinearModel
 from maxent.latent._penalty import ConvexPenalty
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
 from maxent.latent._stationary_points import candidates, take_best

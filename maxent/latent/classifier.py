@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._partitions.partition_checks import (
+    check_partitions,
+    data_is_partitioned,
+    labelled_partitions,
+)
+from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import (
     FittedState,
@@ -21,18 +27,12 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.partition_checks import (
-    check_partitions,
-    data_is_partitioned,
-    labelled_partitions,
-)
-from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import ClassWeight, MatrixLike
 from maxent._support.underflow import allow_underflow
-from maxent.latent._separation import is_separated
+from maxent._support.validation import names_of_columns, user_stacklevel
 from maxent.latent._softmax import (
     ConditionalDual,
     PartitionedRows,
@@ -45,6 +45,10 @@ from maxent.latent._softmax import (
 )
 
 Array = NDArray[np.float64]
+
+_PROGRAM_UP_TO = 2e5  # entries: half a second of linear programming
+_FAR = 5.0  # log-odds that some row has where weights grow without bound
+_EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator):
@@ -205,7 +209,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
     def _has_no_maximum(self, rows, dual, x):
         W, b = dual.full(x)
-        return is_separated(rows.X, rows.y, W, b, bool(self.fit_intercept))
+        return _is_separated(rows.X, rows.y, W, b, bool(self.fit_intercept))
 
     def _read_rows(self, X, y, sample_weight):
         """Loss passes, origins and units of the columns, and sum of the weights."""
@@ -379,3 +383,71 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             p(y|x); rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
+
+
+def _is_separated(X, y, W, b, intercept):
+    """True if the likelihood of the rows has no maximum.
+
+    That is so if linear functions of the features separate the classes, or if some rows
+    lie beyond a boundary that all others are on or beyond: the likelihood grows along a
+    direction B with (B_y - B_k) . x >= 0 for all rows and k, and > 0 for some. Nothing
+    is found of rows that are separated in part, beyond the size of the program.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array (n, d)
+    y : ndarray of int (n,)
+        Classes.
+    W, b : ndarray (d, K), (K,)
+        Weights that nearly maximise the likelihood.
+    intercept : bool
+        Whether b is free.
+
+    References
+    ----------
+    Albert & Anderson (1984), On the existence of maximum likelihood estimates in
+    logistic regression models. Konis (2007), Linear programming algorithms for
+    detecting separated data in binary logistic regression models.
+    """
+    scores = np.asarray(X @ W) + b
+    rows = np.arange(len(y))
+    own = scores[rows, y].copy()
+    scores[rows, y] = -np.inf
+    margin = own - scores.max(axis=1)
+    if (margin > 0).all():
+        return True
+    entries = X.nnz if sp.issparse(X) else X.size
+    if margin.max() < _FAR or entries * (len(b) - 1) > _PROGRAM_UP_TO:
+        return False
+    return _has_direction(_differences(X, y, len(b), intercept))
+
+
+def _differences(X, y, K, intercept):
+    """Rows x (e_y - e_k), k != y, of features on a scale of one."""
+    X = sp.csr_array(X)
+    scale = np.maximum(abs(X).max(axis=0).toarray().ravel(), 1e-300)
+    X = X @ sp.diags_array(1.0 / scale)
+    if intercept:
+        X = sp.hstack([X, np.ones((len(y), 1))]).tocsr()
+    eye = np.eye(K)
+    parts = []
+    for k in range(K):
+        for other in range(K):
+            if other != k:
+                parts.append(sp.kron((eye[k] - eye[other])[None], X[y == k]))
+    return sp.vstack(parts).tocsr()
+
+
+def _has_direction(A):
+    """True if some B has A B >= 0, > 0 in some rows."""
+    found = linprog(
+        -np.asarray(A.sum(axis=0)).ravel(),
+        A_ub=-A,
+        b_ub=np.zeros(A.shape[0]),
+        bounds=(-1.0, 1.0),
+        options=_EXACT,
+    )
+    if not found.success:
+        return False
+    margin = A @ found.x
+    return bool(margin.max() > 1e-4 and margin.min() > -1e-8)

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, xlogy
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.latent._space import FeatureSpace, check_features, check_moments
 from maxent.latent.moments import MaxEntResult, fit_maxent
 

@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
 from maxent.latent._hull import check_ranges
 from maxent.latent._penalty import ConvexPenalty, make_penalty
-from maxent.latent._scaling import SCALING
+from maxent.latent._scaling_steps import SCALING
 from maxent.latent._space import FeatureSpace, check_moments
 
 Method = Literal["auto", "gis", "iis", "scgis", "lbfgs", "newton"]

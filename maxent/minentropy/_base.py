@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import check_labels
 from maxent._support.fitted import (
     FittedState,
@@ -35,9 +34,10 @@ from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import FloatArray, NDArray
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.minentropy._features import HiddenFeatures
 from maxent.minentropy._objective import Objective
-from maxent.minentropy._rows import check_alpha
+from maxent.minentropy._ragged_rows import check_alpha
 from maxent.minentropy._starts import Settings, learn
 from maxent.minentropy._trust_ball import TrustBall
 from maxent.minentropy.renyi import type_to_order

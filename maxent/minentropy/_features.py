@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray, IntArray
-from maxent.minentropy._rows import renyi_rows, tempered_rows
+from maxent.minentropy._ragged_rows import renyi_rows, tempered_rows
 
 
 class HiddenFeatures(ABC):

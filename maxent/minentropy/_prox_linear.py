@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxent._support.reports import relayed
-from maxent._support.results import Monitor, Status
+from maxent._support.results import Monitor, Status, relayed
 from maxent._support.typing import FloatArray
 
 _NU = 1e-3  # the first proximal weight, and the least

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from maxent._support.reports import relayed
-from maxent._support.results import Status
+from maxent._support.results import Status, relayed
 from maxent._support.typing import FloatArray
 from maxent.minentropy._cccp import cccp
 from maxent.minentropy._objective import Objective

@@ -11,9 +11,9 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.typing import ClassWeight, RandomState
-from maxent.minentropy._bags import holds_bags, read_bags
 from maxent.minentropy._base import MinEntropyBase
 from maxent.minentropy._features import BlockFeatures
+from maxent.minentropy._instance_bags import holds_bags, read_bags
 from maxent.minentropy._trust_ball import TrustBall
 
 Init = Literal["auto", "zero", "random", "path"]

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
+from maxent._inputs.sequences import vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import vector_sequences
 from maxent._support.typing import FloatArray, RandomState
-from maxent.minentropy._chains import TreeFeatures
 from maxent.minentropy._features import HiddenFeatures, JointFeatures
+from maxent.minentropy._hidden_chains import TreeFeatures
 
 _FINITE = "make it finite, for instance by imputing missing features of X"
 

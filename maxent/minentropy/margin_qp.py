@@ -22,20 +22,22 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.linalg import lapack, solve_triangular
 
+from maxent._core import margin_ascent as _core
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.results import Status
+from maxent._support.results import DualResult, Monitor, Status
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent._support.underflow import allow_underflow
-from maxent.minentropy._dual_ascent import solve_ascent
+from maxent._support.validation import user_stacklevel
 from maxent.minentropy._margin_dual import Groups, Pair, solve_interior
-from maxent.minentropy._sparse_basis import dense_rows
 
 QPSolver = Literal["auto", "interior", "ascent"]
 _WIDEST = 1500  # rows or columns, whichever are fewer, that an interior point takes
 _MOST_ENTRIES = 2.5e8
+_LOOK = 5  # passes between two certificates
+_QUIET = 0.1  # share of the mean violation below which a group is passed over
 _BALLS = 60  # proximal problems at most for one ball
 
 
@@ -289,13 +291,13 @@ class MarginProblem:
         if self._takes_interior(solver):
             options["max_iter"] = max_iter or 200
             with single_threaded_blas():
-                Z, basis = dense_rows(self.D)
+                Z, basis = _dense_rows(self.D)
                 pair, ended = solve_interior(factor * Z, q, groups, **options)
             pair = pair if basis is None else replace(pair, w=basis(pair.w))
         else:
             options["max_iter"] = max_iter or 2000
             rows = sp.csr_array(self.D)
-            pair, ended = solve_ascent(factor * rows, q, groups, **options)
+            pair, ended = _solve_ascent(factor * rows, q, groups, **options)
         w = pair.w * np.sqrt(scale * (1.0 + nu))
         pair = Pair(w, groups.clipped(pair.a) * scale, 0.0)
         return self._result(
@@ -447,3 +449,66 @@ def _group_codes(groups, shape):
             "groups must hold integers 0, 1, ... that do not decrease; sort the rows."
         )
     return codes.astype(np.intp)
+
+
+def _solve_ascent(Z, ell, groups, *, tol, max_iter, callback=None):
+    """Best pair (w, a) and the result of at most `max_iter` passes over sparse rows.
+
+    Between two certificates groups whose violation was far below the mean are passed
+    over; the pass before a certificate visits all.
+    """
+    Z.sort_indices()
+    monitor, n = Monitor(tol, callback), len(groups.starts)
+    starts = np.append(groups.starts, len(ell)).astype(np.intp)
+    norm = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
+    a, room, w = np.zeros(len(ell)), groups.c.copy(), np.zeros(Z.shape[1])
+    violation, scratch = np.zeros(n), np.empty(int(np.diff(starts).max()))
+    rng, status, n_iter = np.random.default_rng(0), Status.MAX_ITER, 0
+    arrays = (Z.indptr, Z.indices, Z.data, ell, norm, starts, groups.c)
+    while n_iter < max_iter:
+        n_iter += 1
+        order = rng.permutation(n)
+        if n_iter % _LOOK > 1:
+            order = order[violation[order] > _QUIET * violation.mean()]
+        _core.ascend(*arrays, order, a, room, w, scratch, violation)
+        if n_iter % _LOOK and n_iter < max_iter:
+            continue
+        a = groups.clipped(a)
+        room = np.maximum(groups.c - groups.sum(a), 0.0)
+        w = Z.T @ a
+        gap = groups.gap(a, ell - Z @ w)
+        J = float(a @ ell) - 0.5 * float(w @ w)
+        if monitor.record(n_iter, J, gap, Pair(w.copy(), a.copy(), gap)):
+            status = monitor.status
+            break
+    best = monitor.best
+    result = DualResult(
+        *(best.point.a, np.zeros(0), best.objective, best.gap, n_iter, status),
+        "ascent",
+        history=monitor.history,
+    )
+    return best.point, result
+
+
+def _dense_rows(D):
+    """Dense rows Z with Z Z' = D D', and how weights of Z become weights of D.
+
+    Wide sparse rows are not made dense: Z is the Cholesky factor of their Gram matrix,
+    of their rank. The second is a function, or None where Z is D.
+    """
+    if not sp.issparse(D):
+        return D, None
+    rows, d = D.shape
+    if rows >= d:
+        return D.toarray(), None
+    gram = (D @ D.T).toarray()
+    L, pivots, rank, _ = lapack.dpstrf(gram, tol=-1.0, lower=1)
+    rank, order = max(rank, 1), pivots - 1
+    Z = np.empty((rows, rank))
+    Z[order] = np.tril(L)[:, :rank]
+    first, spanning = L[:rank, :rank], D[order[:rank]]
+
+    def weights(w):
+        return spanning.T @ solve_triangular(first, w, lower=True, trans="T")
+
+    return Z, weights

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import motifs as _core
+from maxent._inputs.letters import default_unknown
+from maxent._inputs.sequences import MISSING, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
-from maxent._support.letters import default_unknown
-from maxent._support.sequences import MISSING, symbol_sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ClassWeight, RandomState
 from maxent.minentropy._base import MinEntropyBase

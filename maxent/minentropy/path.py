@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from maxent._support import validation as v
 from maxent.minentropy._base import MinEntropyBase
-from maxent.minentropy._rows import check_alpha
+from maxent.minentropy._ragged_rows import check_alpha
 from maxent.minentropy._starts import PATH
 
 Model = TypeVar("Model", bound=MinEntropyBase)

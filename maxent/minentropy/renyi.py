@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray, FloatArrayOrScalar
 from maxent._support.underflow import allow_underflow
-from maxent.minentropy._rows import check_alpha, renyi_rows
+from maxent.minentropy._ragged_rows import check_alpha, renyi_rows
 
 
 @allow_underflow

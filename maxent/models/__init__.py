@@ -8,37 +8,39 @@ TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "em": ("EMResult",),
     "base": ("Model",),
-    "markov": ("MarkovChain",),
+    "chains.markov": ("MarkovChain",),
     "mixture": ("Mixture",),
-    "hmm": ("CategoricalHMM",),
-    "gaussian_hmm": ("GaussianHMM",),
+    "chains.hmm": ("CategoricalHMM",),
+    "chains.gaussian_hmm": ("GaussianHMM",),
     "_chain_input": ("states_per_sequence",),
-    "linear_gaussian": ("LinearGaussianNetwork",),
-    "switching": ("SwitchingLDS", "SwitchingPosterior"),
-    "factorial": ("FactorialHMM",),
-    "bayes_net": ("BayesNet",),
-    "random_field": ("MarkovRandomField",),
-    "lds": ("LinearDynamicalSystem",),
-    "_state_posterior": ("StatePosterior",),
+    "networks.linear_gaussian": ("LinearGaussianNetwork",),
+    "systems.switching": ("SwitchingLDS", "SwitchingPosterior"),
+    "chains.factorial": ("FactorialHMM",),
+    "networks.bayes_net": ("BayesNet",),
+    "networks.random_field": ("MarkovRandomField",),
+    "systems.lds": ("LinearDynamicalSystem",),
+    "systems._state_posterior": ("StatePosterior",),
 }
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
-    from maxent.models._state_posterior import StatePosterior as StatePosterior
     from maxent.models.base import Model as Model
-    from maxent.models.bayes_net import BayesNet as BayesNet
+    from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
+    from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM
+    from maxent.models.chains.hmm import CategoricalHMM as CategoricalHMM
+    from maxent.models.chains.markov import MarkovChain as MarkovChain
     from maxent.models.em import EMResult as EMResult
-    from maxent.models.factorial import FactorialHMM as FactorialHMM
-    from maxent.models.gaussian_hmm import GaussianHMM as GaussianHMM
-    from maxent.models.hmm import CategoricalHMM as CategoricalHMM
-    from maxent.models.lds import LinearDynamicalSystem as LinearDynamicalSystem
-    from maxent.models.linear_gaussian import (
+    from maxent.models.mixture import Mixture as Mixture
+    from maxent.models.networks.bayes_net import BayesNet as BayesNet
+    from maxent.models.networks.linear_gaussian import (
         LinearGaussianNetwork as LinearGaussianNetwork,
     )
-    from maxent.models.markov import MarkovChain as MarkovChain
-    from maxent.models.mixture import Mixture as Mixture
-    from maxent.models.random_field import MarkovRandomField as MarkovRandomField
-    from maxent.models.switching import SwitchingLDS as SwitchingLDS
-    from maxent.models.switching import SwitchingPosterior as SwitchingPosterior
+    from maxent.models.networks.random_field import (
+        MarkovRandomField as MarkovRandomField,
+    )
+    from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
+    from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
+    from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS
+    from maxent.models.systems.switching import SwitchingPosterior as SwitchingPosterior
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

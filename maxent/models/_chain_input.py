@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import chain
-from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.letters import codes_beside, counted, in_both_cases
-from maxent._support.partitions import is_partitioned
-from maxent._support.random_state import as_generator
-from maxent._support.sequence_files import read_sequences
-from maxent._support.sequences import (
+from maxent._core.chains import chain
+from maxent._inputs.letters import codes_beside, counted, in_both_cases
+from maxent._inputs.sequence_files import read_sequences
+from maxent._inputs.sequences import (
     Sequences,
     each_entry,
     symbol_sequences,
     vector_sequences,
 )
+from maxent._partitions.partitions import is_partitioned
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.validation import user_stacklevel
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]

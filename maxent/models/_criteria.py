@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 
 
 class InformationCriteria(ABC):

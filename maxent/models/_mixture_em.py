@@ -17,12 +17,6 @@ from maxent.families import ExponentialFamily, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
 from maxent.models._component_search import ComponentSearch, some_rows
-from maxent.models._gaussian_em import (
-    FAMILIES,
-    check_scatter,
-    covariances,
-    gaussians,
-)
 from maxent.models._partial import (
     check_columns,
     expected_fit,
@@ -32,6 +26,12 @@ from maxent.models._partial import (
     with_column_means,
 )
 from maxent.models.base import relative_change
+from maxent.models.chains._gaussian_emissions import (
+    FAMILIES,
+    check_scatter,
+    covariances,
+    gaussians,
+)
 
 _LEAST_SMOOTHING = 0.01  # of that search
 

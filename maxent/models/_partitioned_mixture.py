@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from maxent._partitions.partition_checks import check_partitions, sample_of
+from maxent._partitions.partitions import partitions_of
 from maxent._support import validation as v
-from maxent._support.partition_checks import check_partitions, sample_of
-from maxent._support.partitions import partitions_of
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts

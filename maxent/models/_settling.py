@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from maxent._support.callers import user_stacklevel
+from maxent._support.validation import user_stacklevel
 
 SETTLED = 1e-8  # what may be left of the change of a probability
 FOR_BOUNDS = 1e-5  # the same where bounds are wanted, whose error is its square

@@ -106,7 +106,7 @@ def compiled(
     R: NDArray[np.float64],
     which: NDArray[np.intp] | None = None,
 ) -> Arrays:
-    """Arrays as `maxent._core.statespace` takes them; one record per leading entry."""
+    """Arrays as `_core.systems.statespace` takes them; one record per leading entry."""
     each = ((A, 2), (b, 1), (Q, 2), (C, 2), (c, 1), (R, 2))
     records = max(len(X) if X.ndim > k else 1 for X, k in each)
     wide = []

@@ -24,11 +24,11 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.frames import check_names
 from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
+from maxent._support.validation import user_stacklevel
 from maxent.models.em import (
     EMResult,
     maximize_by_em,

@@ -5,10 +5,9 @@ import pytest
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, make
 
-from maxent._optimize import recycled_hessian
-from maxent._optimize.block_sum import BlockSum
+from maxent._optimize import block_sum
+from maxent._optimize.block_sum import BlockSum, RecycledHessian
 from maxent._optimize.maps import Diagonal
-from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent.discrimination import MEDTreeClassifier
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
@@ -62,7 +61,7 @@ def test_some_rows_only(kind, rng):
 
 
 def test_matrices_are_made_anew_where_products_are_too_many(rng, monkeypatch):
-    monkeypatch.setattr(recycled_hessian, "_MOST", 3)
+    monkeypatch.setattr(block_sum, "_RECYCLED_PRODUCTS", 3)
     R, lam, _ = problem(rng, "dirichlet")
     recycled, made = RecycledHessian(R), []
     renewed = recycled._renewed

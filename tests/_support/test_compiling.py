@@ -55,7 +55,12 @@ assert fit().converged
 
 
 @pytest.mark.parametrize(
-    "module", ["numba.core.types.misc", "numba.np.ufunc", "maxent._core.scaling"]
+    "module",
+    [
+        "numba.core.types.misc",
+        "numba.np.ufunc",
+        "maxent._core.compiled_by_numba.iterative_scaling",
+    ],
 )
 def test_an_interrupt_of_an_import_is_answered_and_leaves_it_whole(module):
     processes.run("-c", FIT + IMPORT.format(module=module))

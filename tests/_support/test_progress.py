@@ -39,7 +39,7 @@ from maxent import (
 )
 from maxent._support import progress as module
 from maxent._support.registry import CLASSES
-from maxent._support.reports import Report
+from maxent._support.results import Report
 from maxent.discrimination import (
     ExponentialMargin,
     LatentMixture,
@@ -598,15 +598,15 @@ def test_lines_of_starts(name, capsys, monkeypatch):
 
 
 FITS = {
-    "states": "maxent.LMEBoltzmannMachine(1, 1, method='lbfgs', verbose=True, "
+    "binary_units": "maxent.LMEBoltzmannMachine(1, 1, method='lbfgs', verbose=True, "
     "random_state=0).fit(np.eye(3)[[0, 1, 2, 0, 1]])",
-    "trigram_topics": "maxent.TrigramTopicModel(2, 1, max_iter=200, verbose=True, "
+    "trigram_sums": "maxent.TrigramTopicModel(2, 1, max_iter=200, verbose=True, "
     "random_state=0).fit([list('abcab'), list('xyzxy')] * 2)",
 }
 
 
 @pytest.mark.parametrize(
-    "module", ["states", pytest.param("trigram_topics", marks=pytest.mark.slow)]
+    "module", ["binary_units", pytest.param("trigram_sums", marks=pytest.mark.slow)]
 )
 def test_compilation_is_announced_in_every_fit(module, tmp_path):
     code = f"import numpy as np, maxent; {FITS[module]}"

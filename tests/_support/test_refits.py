@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from maxent._support.callers import user_stacklevel
 from maxent._support.registry import CLASSES, resolve
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination import LatentMixture
 
 _rng = np.random.default_rng(3)
@@ -34,7 +34,7 @@ FEW = {"n_init": 3, "random_state": 0}
 # for every class: estimators with rows and labels, and where its work is done
 WORK = {
     "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:most_likely_tree"),
-    "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
+    "FisherFeatures": ([({}, REAL, None)], "kernels.scores.fisher:learn_whitening"),
     "M3EClassifier": ([({"n_init": 1}, REAL, THREE)], "minentropy._base:learn"),
     "M3EGridClassifier": (
         [({"template": (1, 2), "init": "path"}, REAL.reshape(60, 1, 3), TWO)],
@@ -50,19 +50,19 @@ WORK = {
     ),
     "LMEBoltzmannMachine": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent._boltzmann_base:candidates",
+        "latent.boltzmann._boltzmann_base:candidates",
     ),
     "LMEDirichletMixture": (
         [({"n_components": 2, **FEW}, SHARES, None)],
-        "latent._mixture_base:climb",
+        "latent.mixtures._mixture_base:climb",
     ),
     "LMEGaussianMixture": (
         [({"n_components": 2, **FEW}, CLUSTERS, None)],
-        "latent._mixture_base:climb",
+        "latent.mixtures._mixture_base:climb",
     ),
     "LMERBM": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent._boltzmann_base:candidates",
+        "latent.boltzmann._boltzmann_base:candidates",
     ),
     "LatentMaxEnt": (
         [({"features": COINS, **FEW}, HEADS, None)],
@@ -83,12 +83,12 @@ WORK = {
     ),
     "MEDPartialLabelClassifier": (
         [({}, REAL, np.where(np.arange(60) % 3, TWO, -1))],
-        "partial_labels:alternate",
+        "discrimination.labels.partial_labels:alternate",
     ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
     "MEDSequenceOutlierDetector": (
         [({"n_init": 2, "random_state": 0}, CODES, None)],
-        "_latent_rounds:solve_blocks",
+        "discrimination.detection._latent_rounds:solve_blocks",
     ),
     "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:solve_blocks"),
     "MaxEntClassifier": ([({}, REAL, THREE)], "latent.classifier:newton_cg"),

@@ -1008,7 +1008,7 @@ def members_of(raw):
 
 def signed(metadata, arrays, raw_members=()):
     """Bytes of a model file with a checksum that agrees; raw members as they are."""
-    from maxent._support.archive import checksum
+    from maxent._persistence.archive import checksum
 
     text = json.dumps(metadata).encode("ascii", "replace")
     members = {"metadata": np.frombuffer(text, dtype=np.uint8), **arrays}

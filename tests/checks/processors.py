@@ -61,7 +61,7 @@ def built(folder, plain):
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
     variables = {**os.environ, "MAXENT_PLAIN": str(int(plain))}
     subprocess.run(command, cwd=copy, env=variables, check=True, capture_output=True)
-    if plain and any(chooses(path) for path in Path(copy, "maxent/_core").glob("*.so")):
+    if plain and any(map(chooses, Path(copy, "maxent/_core").rglob("*.so"))):
         sys.exit("the plain build has loops for several processors")
     return copy
 

@@ -3,7 +3,7 @@
 import pytest
 from command_line import MEDClassifier, write_csv
 
-from maxent._support import persistence
+from maxent._persistence import persistence
 from maxent.cli import main
 from maxent.datasets import load_crabs
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import assert_one_sentence
 from processes import HUNG, start
 
-from maxent._support.persistence import save
+from maxent._persistence.persistence import save
 from maxent.cli import main
 from maxent.kernels import ProductKernel
 from maxent.models import MarkovChain

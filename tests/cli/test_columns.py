@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from maxent._commands import columns
 from maxent._commands.bins import Bins, quantiles
-from maxent._support.persistence import load
+from maxent._persistence.persistence import load
 
 
 def predictions(out):

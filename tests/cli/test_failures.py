@@ -17,8 +17,8 @@ from processes import HUNG, start
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent._commands.wording import in_shell, warnings_told
-from maxent._support import persistence
-from maxent._support.persistence import load, read_model, save
+from maxent._persistence import persistence
+from maxent._persistence.persistence import load, read_model, save
 from maxent.cli import main
 from maxent.datasets import load_crabs
 

@@ -10,7 +10,7 @@ from processes import run as run_python
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
-from maxent._support.persistence import load, save
+from maxent._persistence.persistence import load, save
 from maxent.datasets import load_crabs
 
 # ---------------------------------------------------------------------------- usage

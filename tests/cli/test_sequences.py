@@ -11,7 +11,7 @@ from command_line import assert_one_sentence, pairs, read_rows
 from sklearn.pipeline import make_pipeline
 
 from maxent import MEDClassifier
-from maxent._support.persistence import load
+from maxent._persistence.persistence import load
 from maxent.kernels import ProductKernel
 from maxent.models import CategoricalHMM, MarkovChain
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import assert_one_sentence, read_rows, write_csv
 from processes import HUNG, start
 
-from maxent._support.persistence import load
+from maxent._persistence.persistence import load
 from maxent.cli import main
 from maxent.datasets import load_crabs
 

@@ -23,7 +23,7 @@ from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._support.persistence import load, resolve_class, save
+from maxent._persistence.persistence import load, resolve_class, save
 
 COLORS = ["<missing>", "blue", "green", "red"]
 DOORS = ["2", "3", "5more", "<missing>"]
@@ -203,7 +203,7 @@ def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
     ],
 )
 def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
-    from maxent._support.persistence import save
+    from maxent._persistence.persistence import save
     from maxent.datasets import load_crabs
 
     X, y = load_crabs(return_X_y=True)
@@ -1040,8 +1040,12 @@ def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
     assert err == "maxent fit: interrupted\n"
     out = tmp_path / "p.csv"
     with monkeypatch.context() as patch:
-        patch.setattr("maxent._commands.predict.report", interrupted)
-        patch.setattr("maxent._commands.predict.error_text", interrupted, raising=False)
-        patch.setattr("maxent._commands.predict.verdict", interrupted, raising=False)
+        patch.setattr("maxent._commands.predictions.report", interrupted)
+        patch.setattr(
+            "maxent._commands.predictions.error_text", interrupted, raising=False
+        )
+        patch.setattr(
+            "maxent._commands.predictions.verdict", interrupted, raising=False
+        )
         _, _, err = run("predict", model, crabs, "-o", out)
     assert err == f"maxent predict: interrupted; {out} is written all the same\n"

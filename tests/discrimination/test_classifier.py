@@ -68,8 +68,8 @@ def test_gaussian_prior_is_the_squared_hinge(rng):
 
 
 def test_two_classes_through_the_joint_machine_are_the_binary_machine(rng):
-    from maxent._support.vector_kernels import VectorKernel
     from maxent.discrimination.duals.multiclass_dual import solve_multiclass
+    from maxent.discrimination.grams.vector_kernels import VectorKernel
 
     X, y = blobs(rng)
     margin = ExponentialMargin(10.0)

@@ -7,7 +7,7 @@ from oracles.block_cases import agree
 from sklearn.exceptions import NotFittedError
 
 from maxent import MEDClassifier, MEDRegressor
-from maxent._support.partitions import LocalPartitions
+from maxent._partitions.partitions import LocalPartitions
 from maxent.discrimination import HingeMargin, solve_linear_dual
 from maxent.discrimination.duals._partitioned_linear import (
     PartRows,

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxent import MEDClassifier, MEDOutlierDetector, MEDRegressor
 from maxent._support.results import Status
-from maxent._support.vector_kernels import VectorKernel
 from maxent.datasets import load_crabs
 from maxent.discrimination import (
     ExponentialMargin,
@@ -22,6 +21,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
 )
 from maxent.discrimination.duals._definiteness import has_negative_curvature
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 PRIOR = ExponentialMargin(5.0)
 WARNING = "kernel matrix is not positive semidefinite.*duality gap is NaN"

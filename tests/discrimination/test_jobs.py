@@ -8,7 +8,7 @@ from refusals import refused
 
 from maxent import ChowLiuClassifier, MEDOutlierDetector, MEDTreeClassifier
 from maxent.discrimination import GaussianCentre, GaussianScores, kernel_blocks
-from maxent.models.trees import _counts, chow_liu, partition
+from maxent.models.trees import _pair_counts, chow_liu, partition
 
 CASES = {
     "trees": MEDTreeClassifier(level=3.0, tol=1e-3),
@@ -42,7 +42,7 @@ def test_bits_do_not_depend_on_the_number(name, seed):
 @BY_JOBS
 def test_every_loop_gets_the_number(name, seed, monkeypatch):
     seen = []
-    for module in (_counts, chow_liu, partition, kernel_blocks):
+    for module in (_pair_counts, chow_liu, partition, kernel_blocks):
         inner = module.effective_threads
 
         def spy(*given, inner=inner):

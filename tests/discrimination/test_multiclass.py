@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from maxent._core.joint import joint_dense
+from maxent._core.machines.multiclass import joint_dense
 from problems import PRIORS, by_name
 
 from maxent import MEDClassifier
-from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import FixedMargin, LogisticMargin
 from maxent.discrimination.duals import multiclass_dual
 from maxent.discrimination.duals._multiclass_primal import (
@@ -19,6 +18,7 @@ from maxent.discrimination.duals._multiclass_primal import (
 from maxent.discrimination.duals._multiclass_scores import LinearScores
 from maxent.discrimination.duals.class_pairs import MulticlassRows
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 TOL = 1e-6
 SMOOTH = [m for m in PRIORS if m.name != "hinge"]

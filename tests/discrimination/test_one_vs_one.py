@@ -9,10 +9,10 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
 
 from maxent import MEDClassifier, load, save
-from maxent._support.gram_store import ClassGrams, PartGram
-from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination._one_vs_one import pairs_of, votes
 from maxent.discrimination.duals import _signed_dual
+from maxent.discrimination.grams.gram_store import ClassGrams, PartGram
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 KERNELS = ["linear", "rbf", "poly"]
 

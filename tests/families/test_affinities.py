@@ -28,7 +28,7 @@ from maxent.families import (
     Wishart,
     discrete,
 )
-from maxent.families._series import log_negative_binomial_power_sum
+from maxent.families._sums_over_counts import log_negative_binomial_power_sum
 
 mpmath = pytest.importorskip("mpmath")
 

@@ -225,7 +225,7 @@ def test_mixtures_by_quadrature_and_by_summation(rho, rng):
 
 
 def test_mixtures_of_many_components_are_summed_in_parts(rng, monkeypatch):
-    from maxent.kernels import _family_routes
+    from maxent.kernels.pairs import _family_routes
 
     P = [random_mixture(rng, int(k)) for k in rng.integers(1, 6, size=9)]
     whole = product_kernel(P, log=True)

@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxent.minentropy import M3EClassifier, M3EModel, TrustBall, renyi_weights
 from maxent.minentropy._cccp import cccp
-from maxent.minentropy._chains import TreeFeatures
 from maxent.minentropy._convex_parts import NEAR_ONE, ConvexParts, concavity
 from maxent.minentropy._features import BlockFeatures, JointFeatures
+from maxent.minentropy._hidden_chains import TreeFeatures
 from maxent.minentropy._objective import Objective
 from maxent.minentropy._prox_linear import _certified, prox_linear
 from maxent.minentropy._starts import Settings, _random_start

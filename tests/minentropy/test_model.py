@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from oracles.hidden_paths import paths
 
 from maxent.minentropy import ChainMap, M3EModel, check_feature_map
-from maxent.minentropy._chains import TreeFeatures
 from maxent.minentropy._features import JointFeatures
+from maxent.minentropy._hidden_chains import TreeFeatures
 
 ORDERS = (0.0, 0.25, 0.99, 0.995, 1.0, 1.0 + 1e-9, 1.01, 1.02, 2.0, 16.0, np.inf)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxent._support.sequences import symbol_sequences
+from maxent._inputs.sequences import symbol_sequences
 from maxent.datasets import make_planted_motifs
 from maxent.minentropy import M3EClassifier, M3EMotifClassifier
 from maxent.minentropy.motifs import MotifFeatures

@@ -13,7 +13,7 @@ from maxent.minentropy import (
     renyi_weights,
     tsallis_entropy,
 )
-from maxent.minentropy._rows import renyi_rows, tempered_rows
+from maxent.minentropy._ragged_rows import renyi_rows, tempered_rows
 
 NEAR_ONE = [1 + s * e for e in (1e-15, 1e-9, 1e-4, 0.1) for s in (1, -1)]
 ORDERS = [0, 0.05, 0.25, 0.5, *NEAR_ONE, 1, 1.5, 2, 8, 64, 1e3, 1e6, np.inf]

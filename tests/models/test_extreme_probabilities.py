@@ -10,12 +10,15 @@ from oracles import sequence_models as oracle
 from scipy import stats
 from scipy.special import logsumexp
 
-from maxent._support.sequences import symbol_sequences
-from maxent.discrimination._chain_rounds import CategoricalChains
-from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
+from maxent._inputs.sequences import symbol_sequences
+from maxent.discrimination.detection._chain_rounds import CategoricalChains
+from maxent.discrimination.detection.chain_posterior import (
+    ChainPosterior,
+    expected_logs,
+)
 from maxent.kernels import factorial_hmm_kernel, product_kernel
 from maxent.models import FactorialHMM, GaussianHMM, MarkovChain
-from maxent.models._coupled_chains import total_means
+from maxent.models.chains._coupled_chains import total_means
 
 NATS = (5.0, 340.0, 700.0)  # that entries of a row lie apart
 ROUNDING = 1e-10  # of sums of logs of some thousand nats

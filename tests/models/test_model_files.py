@@ -4,15 +4,15 @@ import contextlib
 
 import numpy as np
 import pytest
-from _support.model_files import resign
+from _persistence.model_files import resign
 from families.family_cases import MAKERS as FAMILIES
 from models.factor_cases import random_field, random_net
 from models.sequence_cases import random_chain, random_gaussian_hmm, random_hmm
 from models.state_space_cases import covariance, random_lds
 
 import maxent
-from maxent._support.encoding import Decoder, Encoder
-from maxent._support.persistence import ModelFileError, read_model
+from maxent._persistence.encoding import Decoder, Encoder
+from maxent._persistence.persistence import ModelFileError, read_model
 from maxent._support.registry import VALUES, rebuilt, resolve
 from maxent.cli import main
 from maxent.families import (

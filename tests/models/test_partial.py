@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from models.networks.test_linear_gaussian import random_net
 from models.sequence_cases import random_gaussian_hmm
 from models.state_space_cases import random_factorial, random_lds
-from models.test_linear_gaussian import random_net
 from oracles import state_space as dense
 from oracles.sequence_models import posteriors
 from refusals import refused
@@ -19,7 +19,7 @@ from maxent.models import (
     Mixture,
     SwitchingLDS,
 )
-from maxent.models._lds_em import expected_products
+from maxent.models.systems._lds_em import expected_products
 
 KINDS = ("full", "diagonal", "spherical")
 

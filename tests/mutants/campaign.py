@@ -43,20 +43,13 @@ from coverage_map import CoverageMap, function_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LABELS = "_label* partial_labels _joint_labels"
-DETECTORS = (
-    "outliers sequence_outliers _outlier* _chain_rounds chain_posterior latent_mixture "
-    "_latent_rounds"
-)
 AREAS = [
     *(
         f"maxent/{part}/**/*.py"
         for part in ("models", "kernels", "latent", "minentropy")
     ),
-    *(
-        f"maxent/discrimination/**/{name}.py"
-        for name in (LABELS + " " + DETECTORS).split()
-    ),
+    "maxent/discrimination/labels/*.py",
+    "maxent/discrimination/detection/*.py",
 ]
 FIRST = 20.0  # seconds of tests that a change meets before all others
 MEMORY = 8 * 2**30  # bytes of address space: a change may ask for any array

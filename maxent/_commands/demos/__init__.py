@@ -4,7 +4,7 @@ import importlib
 import os
 
 from maxent._commands.outcome import CommandError, Outcome, check_output
-from maxent._support.console import tell
+from maxent._commands.console import tell
 
 __all__ = ["DEMOS", "demo"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.coordinate import epoch_csr, epoch_dense
+from maxent._core.machines.coordinate import epoch_csr, epoch_dense
 from maxent._optimize.certificate import repair_equality
 from maxent._support.results import Certified, Monitor, Status
 from maxent.discrimination.duals._proximal_bias import ProximalBias

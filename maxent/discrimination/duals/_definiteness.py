@@ -13,8 +13,8 @@ import warnings
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
-from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
+from maxent._support.validation import user_stacklevel
 
 _FEW = 64  # rows whose matrix is looked at whole: tens of microseconds
 _SAMPLE = 8  # of more rows one in eight, which is 2 % of the kernel values

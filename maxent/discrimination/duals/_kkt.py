@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core import signed_rows
-from maxent._core.smo import least_share
+from maxent._core.machines import signed_rows
+from maxent._core.machines.smo import least_share
 from maxent._optimize.rows import BOTH, NEGATIVE, Rows
 
 

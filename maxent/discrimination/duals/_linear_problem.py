@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core.coordinate import scale_rows
+from maxent._core.machines.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
 from maxent._optimize.certificate import repair_equality
 from maxent._support import linalg
 from maxent._support import validation as v
-from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.results import Certified
 from maxent._support.threads import share_out
+from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 
 _CHUNK = 4096  # rows of a loss pass at a time
 _PIECES = 8  # of a loss pass, which threads share out

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core.joint import joint_block, joint_csr, joint_dense
-from maxent._core.smo import least_share
+from maxent._core.machines.multiclass import joint_block, joint_csr, joint_dense
+from maxent._core.machines.smo import least_share
 from maxent._optimize.certificate import certify
 from maxent._optimize.quadratics import Quadratic
-from maxent._support.gram_store import PartGram
 from maxent._support.results import Certified
 from maxent.discrimination.duals.class_pairs import class_coefficients
+from maxent.discrimination.grams.gram_store import PartGram
 
 _PASSES = 3
 _SHARE = 0.3  # of the largest violation: examples that violate less are passed over

@@ -20,7 +20,7 @@ import numpy as np
 
 from maxent._optimize.rows import BOTH
 from maxent._optimize.truncated_newton import newton_direction
-from maxent._support.partitions import Partitions
+from maxent._partitions.partitions import Partitions
 from maxent._support.results import Certified, DualResult, Status
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem, prior_precision

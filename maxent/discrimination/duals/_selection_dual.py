@@ -15,8 +15,7 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import Rows
 from maxent._support.linalg import times
-from maxent._support.reports import relayed
-from maxent._support.results import Certified, Monitor, Status, relative_gap
+from maxent._support.results import Certified, Monitor, Status, relative_gap, relayed
 from maxent._support.threads import single_threaded_blas
 
 # Steps before the undamped method is given up. Where no switch stays near its threshold

@@ -6,8 +6,7 @@ import numpy as np
 
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic
-from maxent._support.reports import relayed
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import DualResult, Monitor, Status, relayed
 from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_problem import Certifier
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from maxent._core import signed_rows
+from maxent._core.machines import signed_rows
 from maxent._optimize.certificate import certify
 from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
 

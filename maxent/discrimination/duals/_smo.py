@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.smo import smo
+from maxent._core.machines.smo import smo
 from maxent._optimize.rows import BOTH
-from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import (
     CORE_STATUS,
     Certified,
@@ -25,6 +24,7 @@ from maxent._support.results import (
     relative_gap,
 )
 from maxent.discrimination.duals._kkt import ActiveRows
+from maxent.discrimination.grams.gram_store import PartGram, WholeGram
 
 _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset

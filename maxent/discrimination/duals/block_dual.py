@@ -32,8 +32,15 @@ from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
 from maxent._optimize.secant_newton import secant_newton
 from maxent._support import validation as v
-from maxent._support.reports import Listener, relayed, tell
-from maxent._support.results import DualResult, Status, result_in_turn, resumed_callback
+from maxent._support.results import (
+    DualResult,
+    Listener,
+    Status,
+    relayed,
+    result_in_turn,
+    resumed_callback,
+    tell,
+)
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._refusals import refuse_inseparable

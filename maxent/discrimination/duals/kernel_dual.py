@@ -10,13 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.kernel_parameters import (
-    check_features,
-    check_kernel,
-    resolve_gamma,
-)
-from maxent._support.reports import asks_to_stop
-from maxent._support.results import DualResult
+from maxent._support.results import DualResult, asks_to_stop
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -27,10 +21,15 @@ from maxent._support.typing import (
     MatrixLike,
     NamedKernel,
 )
-from maxent._support.vector_kernels import VectorKernel, kernel_of_rows
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._two_class_input import TwoClassInput, checked_features
+from maxent.discrimination.grams.kernel_parameters import (
+    check_features,
+    check_kernel,
+    resolve_gamma,
+)
+from maxent.discrimination.grams.vector_kernels import VectorKernel, kernel_of_rows
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 

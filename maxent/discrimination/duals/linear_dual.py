@@ -19,11 +19,11 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support import validation as v
-from maxent._support.reports import relayed
 from maxent._support.results import (
     DualResult,
     Status,
     relative_gap,
+    relayed,
     result_in_turn,
     resumed_callback,
 )

@@ -19,8 +19,7 @@ import numpy as np
 
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.rows import tolerance_for
-from maxent._support.reports import relayed
-from maxent._support.results import Status
+from maxent._support.results import Status, relayed
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
     has_negative_curvature,

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 
-from maxent._core import laplacian as _laplacian
-from maxent._core import tree_tables as _tree_tables
+from maxent._core.trees import laplacian as _laplacian
+from maxent._core.trees import tree_tables as _tree_tables
 from maxent._support.threads import single_threaded_blas
-from maxent.models.trees._checks import refuse
+from maxent.models.trees._tree_input import refuse
 
 SMALL = 64  # columns up to which the covariance of all edges is stored, 32 MB
 _FEW = 32  # columns up to which products with what is stored are the faster ones

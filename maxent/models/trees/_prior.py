@@ -8,8 +8,6 @@ from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray, RandomState
 from maxent.families.conjugate import ConjugatePrior
-from maxent.models.trees._checks import check_log_weights
-from maxent.models.trees._counts import TreeRows
 from maxent.models.trees._edge_moments import (
     DenseEdgeCovariance,
     edge_covariance,
@@ -17,6 +15,8 @@ from maxent.models.trees._edge_moments import (
     semidefinite_root,
     stored_edge_covariance,
 )
+from maxent.models.trees._pair_counts import TreeRows
+from maxent.models.trees._tree_input import check_log_weights
 from maxent.models.trees.chow_liu import max_spanning_tree
 from maxent.models.trees.partition import sample_spanning_trees
 

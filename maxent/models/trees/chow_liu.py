@@ -6,15 +6,15 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from maxent._core import maximum_tree as _maximum_tree
-from maxent._core.tables import Columns
+from maxent._core.trees import maximum_tree as _maximum_tree
+from maxent._core.trees.tables import Columns
+from maxent._inputs.codes import category_offsets, encode_columns
 from maxent._support import validation as v
-from maxent._support.codes import category_offsets, encode_columns
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import check_memory
-from maxent.models.trees._checks import check_square, refuse
-from maxent.models.trees._counts import counted
+from maxent.models.trees._pair_counts import counted
+from maxent.models.trees._tree_input import check_square, refuse
 
 
 def max_spanning_tree(weights: ArrayLike) -> IntArray:

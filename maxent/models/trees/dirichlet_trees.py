@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.special import polygamma, psi
 
+from maxent._inputs.codes import check_sizes
 from maxent._support import validation as v
-from maxent._support.codes import check_sizes
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
-from maxent.models.trees._counts import (
+from maxent.models.trees._edge_moments import SMALL, semidefinite_root
+from maxent.models.trees._pair_counts import (
     log_tables,
     uniform_counts,
 )
-from maxent.models.trees._edge_moments import SMALL, semidefinite_root
 from maxent.models.trees._prior import (
     NO_FACTOR,
     TreePrior,

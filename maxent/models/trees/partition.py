@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from maxent._core import laplacian as _laplacian
-from maxent._core import tree_covariance as _covariance
-from maxent._core import tree_sampling as _sampling
+from maxent._core.trees import laplacian as _laplacian
+from maxent._core.trees import tree_covariance as _covariance
+from maxent._core.trees import tree_sampling as _sampling
 from maxent._support import validation as v
 from maxent._support.random_state import draw_seed
 from maxent._support.threads import effective_threads, single_threaded_blas
@@ -29,7 +29,7 @@ from maxent._support.typing import (
     RandomState,
 )
 from maxent._support.validation import check_memory
-from maxent.models.trees._checks import check_edge_values, check_log_weights, refuse
+from maxent.models.trees._tree_input import check_edge_values, check_log_weights, refuse
 
 Method: TypeAlias = Literal["auto", "star-mesh", "cholesky"]
 _METHODS = {"auto": 0, "star-mesh": 0, "cholesky": 1}

@@ -21,12 +21,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxent._inputs.codes import check_sizes
 from maxent._support import validation as v
-from maxent._support.codes import check_sizes
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike
-from maxent.models.trees._counts import TreeRows, log_tables, uniform_counts
 from maxent.models.trees._edge_moments import SMALL, edge_table, edge_vector
+from maxent.models.trees._pair_counts import TreeRows, log_tables, uniform_counts
 from maxent.models.trees._prior import (
     NO_FACTOR,
     TreePrior,

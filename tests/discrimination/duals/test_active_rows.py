@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from maxent import MEDClassifier
-from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import ExponentialMargin, GaussianMargin, HingeMargin
 from maxent.discrimination.duals import _signed_dual
 from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._signed_interior import solve_active, solve_interior
 from maxent.discrimination.duals._signed_problem import binary_problem
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 MARGINS = pytest.mark.parametrize(
     "margin", [ExponentialMargin(100.0), HingeMargin(), GaussianMargin(2.0)]

@@ -8,9 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent import MEDClassifier, MEDRegressor
-from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import DualResult, Status
-from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import (
     CustomMargin,
     ExponentialMargin,
@@ -25,6 +23,8 @@ from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._signed_problem import (
     binary_problem,
 )
+from maxent.discrimination.grams.gram_store import PartGram, WholeGram
+from maxent.discrimination.grams.vector_kernels import VectorKernel
 
 PRIOR = ExponentialMargin(5.0)
 

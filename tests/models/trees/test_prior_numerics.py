@@ -11,14 +11,13 @@ from oracles.tree_problems import make
 from refusals import refused
 
 from maxent import MEDOutlierDetector, load, save
-from maxent._support.codes import CategoryIndex
+from maxent._inputs.codes import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     ExponentialMargin,
     SpanningTrees,
     solve_blocks,
 )
-from maxent.models.trees._counts import TreeRows
 from maxent.models.trees._edge_moments import (
     DenseEdgeCovariance,
     FiniteDifferenceEdgeCovariance,
@@ -27,6 +26,7 @@ from maxent.models.trees._edge_moments import (
     partition,
     stored_edge_covariance,
 )
+from maxent.models.trees._pair_counts import TreeRows
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 
@@ -232,7 +232,7 @@ def test_predictive_probabilities_do_not_depend_on_how_rows_are_grouped(
     prior, X, _, _ = make("dirichlet", rng, 4)
     trees, rows = prior.posterior(X), np.concatenate([X, X[::-1], X])
     whole = trees.predictive_log_prob(rows)
-    monkeypatch.setattr("maxent.models.trees._counts._AT_ONCE", 5 * 16)
+    monkeypatch.setattr("maxent.models.trees._pair_counts._AT_ONCE", 5 * 16)
     np.testing.assert_array_equal(trees.predictive_log_prob(rows), whole)
 
 

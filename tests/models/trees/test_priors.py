@@ -7,14 +7,14 @@ from oracles.block_cases import agree, gradient_by_differences, inside
 from oracles.tree_problems import make, problem
 from scipy.special import logsumexp
 
-from maxent._support.codes import CategoryIndex
+from maxent._inputs.codes import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     SpanningTrees,
     chow_liu_tree,
 )
 from maxent.families import DirichletBayesNet
-from maxent.models.trees import _counts
+from maxent.models.trees import _pair_counts
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 NODES = pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -276,7 +276,7 @@ def test_kept_features_answer_as_counts_do(n, missing, rng, monkeypatch):
     prior = SpanningTrees.fit(X, n_categories=sizes)
     X = np.where(rng.random(X.shape) < missing, -1, X)
     kept = prior.block(X)
-    monkeypatch.setattr(_counts, "_FEATURES", 0)
+    monkeypatch.setattr(_pair_counts, "_FEATURES", 0)
     counted = prior.block(X)
     assert kept.data.keeps_features and not counted.data.keeps_features
     rows = np.sort(rng.permutation(30)[:11])

@@ -1,0 +1,1 @@
+"""Readers of tables: delimited text and svmlight, every malformed line named."""

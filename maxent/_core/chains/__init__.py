@@ -1,0 +1,1 @@
+"""Markov chains, hidden and visible: passes, EM and their product kernels."""

@@ -1,0 +1,1 @@
+"""Loops that depend on the features of a problem; Numba compiles them when called."""

@@ -1,0 +1,1 @@
+"""Linear dynamical systems: filters, smoothers and their product kernel."""

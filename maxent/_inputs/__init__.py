@@ -1,0 +1,1 @@
+"""What users hand over, as arrays: sequences, letters, categories, bags."""

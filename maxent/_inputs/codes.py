@@ -1,0 +1,207 @@
+"""Codes of categories 0, 1, ... of several columns: checks, transposition, offsets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._core import category_codes as _category_codes
+from maxent._inputs.integer_tables import BLOCK, NS, as_integers, rows_of_block
+from maxent._support import validation as v
+from maxent._support.threads import share_out
+from maxent._support.validation import check_memory
+
+MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
+
+
+def encode_columns(X):
+    """Codes of two or more columns as two-byte integers, transposed: (columns, n)."""
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "iu"):
+        X = v.as_doubles("X", X)
+    if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 2:
+        raise ValueError(
+            f"X has shape {X.shape}; at least one row of two columns is needed."
+        )
+    if X.min() < 0 or not X.max() < MOST_CATEGORIES or X.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            wrong = ~((X >= 0) & (X < MOST_CATEGORIES) & (np.floor(X) == X))
+        if wrong.any():
+            i, j = (int(k) for k in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"X[{i}, {j}]={X[i, j]:g} is no code; codes are integers from 0 to "
+                f"{MOST_CATEGORIES - 1} (scikit-learn's OrdinalEncoder makes them)."
+            )
+    return transposed_codes(X, [MOST_CATEGORIES] * X.shape[1])[0]
+
+
+def category_offsets(n_categories, codes):
+    """Offsets (n + 1,) of the columns among all categories."""
+    sizes = codes.max(axis=1).astype(np.intp) + 1
+    if n_categories is not None:
+        given = v.as_doubles("n_categories", n_categories)
+        if given.ndim > 1 or (given.ndim == 1 and len(given) != len(codes)):
+            raise ValueError(
+                f"n_categories has shape {given.shape}; an integer, or one for each of "
+                f"the {len(codes)} columns is needed."
+            )
+        given = np.broadcast_to(given, len(codes))
+        wrong = (given < sizes) | (given > MOST_CATEGORIES) | (given != np.floor(given))
+        if not np.isfinite(given).all() or wrong.any():
+            u = int(np.argmax(wrong | ~np.isfinite(given)))
+            raise ValueError(
+                f"n_categories={given[u]:g} of column {u} must be an integer from "
+                f"{sizes[u]} (its largest code plus one) to {MOST_CATEGORIES}."
+            )
+        sizes = given.astype(np.intp)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+
+class CategoryIndex:
+    """Which column each category belongs to, all categories in one row."""
+
+    def __init__(self, n_categories):
+        self.sizes = tuple(n_categories)
+        self.n = len(self.sizes)
+        self.offset = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self.total = int(self.offset[-1])
+        self.column = np.repeat(np.arange(self.n), self.sizes)
+
+    def expand(self, pairs):
+        """Values of pairs of columns (n, n) at all their categories, (D, D)."""
+        return pairs[np.ix_(self.column, self.column)]
+
+    def above(self):
+        """Mask (D, D) of the pairs of categories of columns u < v."""
+        return self.column[:, None] < self.column[None, :]
+
+    def pair_sums(self, table):
+        """Sums over the categories of every pair of columns, (n, n)."""
+        first = self.offset[:-1]
+        return np.add.reduceat(np.add.reduceat(table, first, axis=0), first, axis=1)
+
+    def column_sums(self, values):
+        """Sums over the categories of every column, (n,)."""
+        return np.add.reduceat(values, self.offset[:-1])
+
+
+def check_sizes(n_categories):
+    """CategoryIndex of two or more columns, whose pair tables fit in memory."""
+    if not np.iterable(n_categories) or isinstance(n_categories, str):
+        raise ValueError(
+            f"n_categories={v.shown(n_categories)} must be a sequence of integers, the "
+            "number of categories of every column."
+        )
+    sizes = [v.check_count("n_categories", r) for r in n_categories]
+    if len(sizes) < 2:
+        raise ValueError(
+            f"n_categories has {len(sizes)} entries: trees join two or more columns."
+        )
+    if max(sizes) > MOST_CATEGORIES:
+        raise ValueError(
+            f"n_categories={max(sizes)} of column {int(np.argmax(sizes))} is more than "
+            f"{MOST_CATEGORIES}; join rare categories."
+        )
+    index = CategoryIndex(sizes)
+    check_memory(
+        f"n_categories of {len(sizes)} columns, with a sum",
+        index.total,
+        64 * index.total**2,
+    )
+    return index
+
+
+def check_codes(X, sizes):
+    """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
+    X = _as_codes(X, sizes)
+    out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
+    step = _rows_between_signals(X)
+    for lo in range(0, len(X), step):
+        part = X[lo : lo + step]
+        known = (part >= -1) & (limits > part)
+        if not known.all():
+            row, column = np.argwhere(~known)[0]
+            raise _no_category(X, lo + row, column, sizes)
+        out[lo : lo + step] = part
+    return out
+
+
+def transposed_codes(X, sizes):
+    """Codes as of :func:`check_codes` in two bytes, and which columns miss some.
+
+    Returns
+    -------
+    codes : ndarray of uint16 (n_nodes, n)
+        `sizes[i]` where a value of column i is missing; all sizes are below 65536.
+    missing : ndarray of bool (n_nodes,)
+    """
+    limits = np.asarray(sizes)
+    if (
+        limits.dtype.kind not in "iu"
+        or not ((limits > 0) & (limits <= MOST_CATEGORIES)).all()
+    ):
+        raise ValueError(
+            f"the fitted model is inconsistent: {v.shown(list(sizes))} are no numbers "
+            f"of categories from 1 to {MOST_CATEGORIES}. Fit it again."
+        )
+    X, d, limits = _as_codes(X, sizes), len(sizes), limits.astype(np.intp)
+    codes = np.empty((d, len(X)), dtype=np.uint16)
+    step, every = rows_of_block(X), list(range(d))
+    blocks = -(-len(X) // step)
+    wrong, lacks = np.full(blocks, -1), np.zeros(blocks, dtype=bool)
+
+    def transpose(block, thread, stop):
+        rows = slice(block * step, (block + 1) * step)
+        part = as_integers(X[rows], every)
+        wrong[block], lacks[block] = _category_codes.transpose_codes(
+            part, limits, codes[:, rows]
+        )
+
+    share_out(transpose, blocks, NS * X.size)
+    if (wrong >= 0).any():
+        block = int((wrong >= 0).argmax())
+        row, column = divmod(int(wrong[block]), d)
+        raise _no_category(X, block * step + row, column, sizes)
+    missing = np.zeros(d, dtype=bool)
+    if lacks.any():
+        missing = (codes == limits[:, None]).any(axis=1)
+    return codes, missing
+
+
+def _as_codes(X, sizes):
+    """Integers, or numbers that are some, with a column for each of the sizes."""
+    whole = type(X) is np.ndarray and X.dtype.kind in "iu"
+    X = X if whole else v.as_doubles("X", X)
+    if X.ndim != 2 or X.shape[1] != len(sizes):
+        raise ValueError(
+            f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
+            "expected."
+        )
+    step = _rows_between_signals(X)
+    for lo in range(0, 0 if whole else len(X), step):
+        part = X[lo : lo + step]
+        if not (np.isfinite(part).all() and (np.floor(part) == part).all()):
+            raise _no_code(part, lo)
+    return X
+
+
+def _rows_between_signals(X):
+    """Rows that are checked at a time, soon enough for Ctrl-C."""
+    return max(1, 16 * BLOCK // max(X.shape[1], 1))
+
+
+def _no_code(part, first):
+    """The error of the first entry of some rows that is no integer."""
+    i, j = np.argwhere(~(np.isfinite(part) & (np.floor(part) == part)))[0]
+    remedy = "impute or remove it"
+    if np.isfinite(part[i, j]):
+        remedy = "cut measurements into bins, as by pandas.qcut(x, 4, labels=False)"
+    return ValueError(
+        f"X[{first + i}, {j}]={part[i, j]:g} is no code, X must hold integer codes of "
+        f"categories 0, 1, ...; {remedy}."
+    )
+
+
+def _no_category(X, row, column, sizes):
+    return ValueError(
+        f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature {column} "
+        f"has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
+    )

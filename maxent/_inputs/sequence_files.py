@@ -1,0 +1,224 @@
+"""Files of sequences of symbols: FASTA, FASTQ, or one sequence a line."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support.files import decode_text, is_missing, read_bytes
+
+
+def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Names and strings of a FASTA or FASTQ file, or of one of a sequence a line.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file whose first entry begins with ">" is FASTA: its headers are the names,
+        and lines that begin with ";" are comments. One that begins with "@" is FASTQ,
+        whose lines may be wrapped; qualities, and reads without letters, are left out.
+        Otherwise every line that is not blank is a sequence, named by its
+        number. Files compressed by gzip, bzip2 or xz are unpacked; "-" is standard
+        input.
+
+    Returns
+    -------
+    names, sequences : list of str
+
+    Raises
+    ------
+    ValueError
+        For a file without a sequence, a header of FASTA without one, and records of
+        FASTQ with more or fewer qualities than letters; the line is named.
+    """
+    found = read_records(path)
+    return found.names, found.sequences
+
+
+@dataclass(frozen=True)
+class Records:
+    """Sequences of a file: names, strings, and the lines where they begin.
+
+    `empty` counts reads of FASTQ without letters, which are left out.
+    """
+
+    names: list[str]
+    sequences: list[str]
+    lines: list[int]
+    fasta: bool
+    empty: int = 0
+
+
+def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Records:
+    """Read names and strings of a file, with line numbers and the kind of file."""
+    file, data = read_bytes(path)
+    text = decode_text(file, data, encoding)
+    lines = io.StringIO(text, newline=None)
+    if text.lstrip().startswith("@"):
+        return _fastq(file, lines)
+    return _fasta_or_lines(file, lines)
+
+
+def _fastq(file: str, contents: io.StringIO) -> Records:
+    """Records of a header, string, + and qualities; string and qualities may wrap."""
+    found = Records([], [], [], True)
+    rows = [line.strip() for line in contents]
+    at = empty = 0
+    while at < len(rows):
+        if not rows[at]:
+            at += 1
+            continue
+        text, n_qualities, end = _fastq_record(rows, at)
+        if end is None or len(text) != n_qualities:
+            raise ValueError(
+                f"{file}, line {at + 1}: a file that begins with @ is read as FASTQ: @ "
+                "and a name, the letters, a line that begins with +, and as many "
+                f"qualities as letters; this record has {len(text)} letters and "
+                f"{n_qualities} qualities."
+            )
+        if text:
+            found.names.append(rows[at][1:].strip())
+            found.sequences.append(text)
+            found.lines.append(at + 1)
+        empty += not text
+        at = end
+    if not found.sequences:
+        raise ValueError(f"{file} has no sequence.")
+    _refuse_controls(file, found.sequences, found.lines)
+    return replace(found, empty=empty)
+
+
+def _fastq_record(rows: list[str], at: int) -> tuple[str, int, int | None]:
+    """Letters, number of qualities, and end of a record; no end of a damaged one."""
+    plus = at + 1
+    while plus < len(rows) and rows[plus][:1] != "+":
+        plus += 1
+    text = "".join(rows[at + 1 : plus])
+    end, n_qualities = plus + 1, 0
+    while end < len(rows) and n_qualities < len(text):
+        n_qualities += len(rows[end])
+        end += 1
+    whole = rows[at][:1] == "@" and plus < len(rows)
+    return text, n_qualities, end if whole else None
+
+
+def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
+    names: list[str] = []
+    pieces: list[list[str]] = []
+    lines: list[int] = []
+    fasta = False
+    for number, line in enumerate(contents, 1):
+        text = line.strip()
+        if not text or (text.startswith(";") and (fasta or not pieces)):
+            continue  # blank, or a comment of FASTA
+        fasta = fasta or (not pieces and text.startswith(">"))
+        if not fasta or text.startswith(">"):
+            names.append(text[1:].strip() if fasta else str(number))
+            pieces.append([])
+            lines.append(number)
+        if not (fasta and text.startswith(">")):
+            pieces[-1].append("".join(text.split()) if fasta else text)
+    sequences = ["".join(part) for part in pieces]
+    if not sequences:
+        raise ValueError(f"{file} has no sequence.")
+    _refuse_controls(file, sequences, lines)
+    for name, text, number in zip(names, sequences, lines):
+        if not text:
+            raise ValueError(
+                f"{file}, line {number}: the header {name!r} has no sequence below it."
+            )
+    return Records(names, sequences, lines, fasta)
+
+
+def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
+    """Refuse characters that are not shown, which are no letters but damage."""
+    for text, line in zip(sequences, lines):
+        if not text.replace("\t", " ").isprintable():
+            at = next(i for i, letter in enumerate(text) if not letter.isprintable())
+            raise ValueError(
+                f"{file}, line {line}: the sequence holds the character "
+                f"{text[at]!r} at place {at + 1}, which is no letter; the file is "
+                "damaged, or no text."
+            )
+
+
+def identifiers(found: Records) -> list[str]:
+    """The first word of each header, the number of the sequence where it is empty."""
+    words = [name.split() for name in found.names]
+    return [w[0] if w else str(i) for i, w in enumerate(words, 1)]
+
+
+def last_words(found: Records) -> list[str | None]:
+    """The last word of each header, None of an empty one."""
+    return [name.split()[-1] if name else None for name in found.names]
+
+
+def checked_labels(
+    file: str | os.PathLike[str],
+    found: Records,
+    labels: list[str | None],
+    optional: bool = False,
+) -> NDArray[Any] | None:
+    """Labels of the sequences of a file as an array.
+
+    Parameters
+    ----------
+    file : str or path-like
+        As messages call it.
+    found : Records
+    labels : list of str or None
+        The word that is the label, if it is one.
+    optional : bool, default=False
+        Return None where a sequence has no word for a label, and take names for labels.
+        Words that stand for a missing label, such as NA, are None in an array of
+        objects.
+
+    Raises
+    ------
+    ValueError
+        For a sequence without a label, as NA says too, and for headers that end in
+        names.
+    """
+    if None in labels and optional:
+        return None
+    absent = [label is None or is_missing(label) for label in labels]
+    if optional:
+        if not any(absent):
+            return np.array(labels)
+        kept = [None if a else label for a, label in zip(absent, labels)]
+        return np.array(kept, dtype=object)
+    if any(absent):
+        at = absent.index(True)
+        fault = "has no label; write it"
+        if labels[at] is not None:
+            fault = f"has the label {labels[at]!r}, which stands for none; write one"
+        raise ValueError(
+            f"{file}, line {found.lines[at]}: the sequence {fault} as the last word of "
+            f"its {'header' if found.fasta else 'line'}, or leave the sequence out"
+        )
+    if found.fasta:
+        _refuse_names(file, found, labels)
+    return np.array(labels)
+
+
+def _refuse_names(file, found, labels):
+    """Raise the error of headers whose last words are names."""
+    names = all(len(name.split()) == 1 for name in found.names)
+    distinct = len({*labels})
+    if not names and 2 * distinct > len(labels) > 9:
+        raise ValueError(
+            f"{file}: the last words of the {len(labels)} headers are {distinct} "
+            f"different ones, {labels[0]!r} the first, and too many to be labels. "
+            "Write the label as the last word of each header"
+        )
+    if names and distinct == len(labels) > 2:
+        raise ValueError(
+            f"{file}: every header is one word, {found.names[0]!r} the first, and no "
+            "two are alike: names, but no labels. Write the label as the last word of "
+            "each header"
+        )

@@ -1,0 +1,1 @@
+"""Data in partitions: Dask collections and blocks of rows, cut and checked."""

@@ -1,0 +1,1 @@
+"""Model files: written without pickle, checked before anything is believed."""

@@ -1,0 +1,3 @@
+"""One step of the linear dual."""
+
+from maxent._core.machines.coordinate cimport *

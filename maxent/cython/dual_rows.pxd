@@ -1,0 +1,3 @@
+"""Rows of the kernel dual: slope, curvature and the two-variable problem."""
+
+from maxent._core.machines.dual_rows cimport *

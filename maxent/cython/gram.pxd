@@ -1,0 +1,3 @@
+"""Tiles of kernel matrices, float and double."""
+
+from maxent._core.machines.gram cimport *

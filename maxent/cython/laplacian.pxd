@@ -1,0 +1,3 @@
+"""Sums over all spanning trees of a graph."""
+
+from maxent._core.trees.laplacian cimport *

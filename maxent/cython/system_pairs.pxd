@@ -1,0 +1,3 @@
+"""The product kernel of linear dynamical systems."""
+
+from maxent._core.systems.system_pairs cimport *

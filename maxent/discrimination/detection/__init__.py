@@ -1,0 +1,1 @@
+"""Detectors of unusual rows and sequences, by posteriors of latent models."""

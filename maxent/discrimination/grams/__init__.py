@@ -1,0 +1,1 @@
+"""Kernels between feature vectors, and the Gram matrices of machines."""

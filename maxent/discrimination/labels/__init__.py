@@ -1,0 +1,1 @@
+"""Machines learnt from labels that are missing or uncertain."""

@@ -1,0 +1,1 @@
+"""Fisher scores of models, their blocks and the metrics between them."""

@@ -1,0 +1,1 @@
+"""Markov chains: visible, hidden, and several that share what they show."""

@@ -1,0 +1,137 @@
+"""Starts of Gaussian hidden Markov models: mixtures and windows, then moves of states.
+
+Groups that overlap are told apart by the order of the rows, which a mixture does not
+see. States that last show their means, spreads and correlations in windows of rows,
+which are clustered too. The best start is searched once more with the states' posterior
+shares. The probability of a state where its row is not known comes from all other rows;
+with it in the place of the mixture's weights, gains and losses are those of states that
+move alike. Two halves of a state that move in different ways gain more than that, so
+the nearest misses are tried too, and the objective of the chain decides.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from maxent.models._chain_input import Array
+from maxent.models._component_search import (
+    ComponentSearch,
+    Expectation,
+    k_means_labels,
+    some_rows,
+)
+from maxent.models._partial import with_column_means
+from maxent.models.chains._gaussian_emissions import (
+    FAMILIES,
+    GaussianProblem,
+    check_observations,
+)
+
+_SMOOTHING = 3.0  # of the emissions of a search
+_WINDOWS = 5, 20, 80  # rows
+_FEW_COLUMNS = 5  # whose correlations describe a window
+_LEAST_VARIANCE = 1e-3  # of a window, relative to that of all rows
+
+
+def clustered_starts(
+    problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
+) -> list[tuple[Array, ...]]:
+    """Starts from mixtures of the rows and from windows; the best one after moves."""
+    own = problem.own[problem.shown]
+    X = with_column_means(problem.rows, own) if problem.partial else problem.rows
+    X, own = X[own > 0], own[own > 0]
+    check_observations(problem.kind, X, own)
+    X, own = some_rows(X, own, n_states, rng, many=True)
+    family = FAMILIES[problem.kind]
+    mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, {})
+    chains = ChainSearch(problem, n_states)
+    starts = []
+    for weights, components in mixtures.starts(n_init, rng):
+        prior, point = chains.after_steps(chains.shares_in(weights, components))
+        starts.append((chains.value(prior, point), prior, point))
+    for number in range(max(n_init, len(_WINDOWS)) if n_states > 1 else 0):
+        labels = chains.labels_of_windows(_WINDOWS[number % len(_WINDOWS)], rng)
+        prior, point = chains.after_steps(chains.shares_of(labels))
+        starts.append((chains.value(prior, point), prior, point))
+    starts.sort(key=lambda start: -start[0])
+    _, prior, point = starts[0]
+    _, point = chains.after_all_moves(prior, point)
+    return [problem.start_at(point), *(point for *_, point in starts[1:n_init])]
+
+
+class ChainSearch(ComponentSearch):
+    """Search for a start of a chain; points are those of its problem."""
+
+    def __init__(self, problem: GaussianProblem, n_states: int) -> None:
+        own = problem.own[problem.shown]
+        X = with_column_means(problem.rows, own) if problem.partial else problem.rows
+        self.problem, self.at = copy(problem), own > 0
+        family = FAMILIES[problem.kind]
+        super().__init__(X[self.at], own[self.at], family, n_states, _SMOOTHING, {})
+
+    def labels_of_windows(self, length: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Labels (n,) of a clustering of windows of so many rows of a sequence.
+
+        Windows are described by their means, logarithms of variances, and, of few
+        columns, correlations.
+        """
+        sequences = self.problem.seen.sequences
+        owner = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        owner = owner[self.problem.shown][self.at]
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        begins = place % length == 0
+        begin, window = np.flatnonzero(begins), np.cumsum(begins) - 1
+        mass = np.add.reduceat(self.weights, begin)
+        share = self.weights / self.weights.sum()
+        R = self.X - share @ self.X
+        R = R / np.sqrt(share @ np.square(R))
+
+        def mean(A):
+            return np.add.reduceat(A * self.weights[:, None], begin) / mass[:, None]
+
+        centre = mean(R)
+        R = R - centre[window]
+        var = mean(np.square(R)) + _LEAST_VARIANCE
+        features = [centre, np.log(var)]
+        if 1 < R.shape[1] <= _FEW_COLUMNS:
+            i, j = np.triu_indices(R.shape[1], 1)
+            features.append(mean(R[:, i] * R[:, j]) / np.sqrt(var[:, i] * var[:, j]))
+        labels = k_means_labels(np.hstack(features), mass, self.k, rng, by_column=True)
+        return labels[window]
+
+    def shares_in(self, weights, components):
+        """Posterior shares (k, n) of a mixture."""
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)[:, None]
+        log_prob = components.log_prob(self.X)
+        return Expectation(components, log_prob, log_weights).shares
+
+    def expected(self, prior, point):
+        components = self.problem.batch_of(*point[2:])
+        self.problem.prior = prior
+        counts = self.problem.expected(point)[0].emission[self.problem.shown]
+        log_prob = components.log_prob(self.X)
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(counts[self.at].T / self.weights)
+        others = log_shares - log_prob
+        return Expectation(components, log_prob, others - logsumexp(others, axis=0))
+
+    def value(self, prior, point):
+        self.problem.prior = prior
+        return self.problem.step(point)[0]
+
+    def step(self, prior, point):
+        self.problem.prior = prior
+        return self.problem.step(point)[1]
+
+    def maximum(self, prior, shares):
+        _, components = super().maximum(prior, shares)
+        rows = np.zeros((self.k, len(self.at)))
+        rows[:, self.at] = shares
+        start, moves = self.problem.moves_of(rows)
+        return start, moves, *self.problem.arrays_of(components)

@@ -1,0 +1,373 @@
+"""Hidden Markov models with Gaussian emissions, fitted by EM."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxent._inputs.sequences import Sequences, vector_sequences
+from maxent._partitions.partitions import is_partitioned
+from maxent._support import validation as v
+from maxent._support.typing import Callback
+from maxent.families import _checks
+from maxent.models._chain_input import (
+    Array,
+    RandomStarts,
+    check_chain,
+    check_init,
+    check_kind,
+    columns_of_start,
+    hmmlearn,
+    sequence_weights,
+    single_series,
+    warn_of_short,
+)
+from maxent.models.chains._chain_search import clustered_starts
+from maxent.models.chains._gaussian_emissions import (
+    FAMILIES,
+    GaussianProblem,
+    covariances,
+    free_parameters,
+    gaussian_table,
+    gaussians,
+    refuse_flat_series,
+)
+from maxent.models.chains._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models.chains._partitioned_chains import PartitionedChains, Vectors
+
+_REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
+
+
+class GaussianHMM(HiddenMarkovModel):
+    """Hidden Markov model of sequences of vectors.
+
+    Parameters
+    ----------
+    start : array-like (n_states,)
+        Probabilities of the first state.
+    transition : array-like (n_states, n_states)
+        ``transition[i, j]``: probability of state j after state i; rows sum to one.
+    mean : array-like (n_states, d)
+        Means of the observations in each state.
+    cov : array-like (n_states, d, d), (n_states, d) or (n_states,)
+        Covariance matrices; or variances of independent coordinates; or one variance
+        for all coordinates of a state.
+
+    Attributes
+    ----------
+    start, transition, mean, cov : ndarray
+    emission : Gaussian, DiagonalGaussian or SphericalGaussian
+        The batch of the states' distributions.
+    fit_result : EMResult or None
+        How the fit ended.
+
+    See Also
+    --------
+    CategoricalHMM : Sequences of symbols.
+
+    Notes
+    -----
+    A missing observation, a row of NaN, leaves the step's state free. Of a row that is
+    NaN in part, the rest is observed; a fit takes the missing part at its expectation,
+    with its covariance.
+
+    References
+    ----------
+    Rabiner (1989), sections III to V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.models import GaussianHMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(np.repeat([0.0, 5.0, 0.0], 30)[:, None])
+    >>> model = GaussianHMM.fit([x], 2, random_state=0)
+    >>> np.abs(np.sort(model.mean[:, 0]) - [0, 5]).max() < 0.5
+    np.True_
+    >>> paths, _ = model.viterbi([x])
+    >>> int(np.count_nonzero(np.diff(paths[0])))
+    2
+    """
+
+    _names = ("start", "transition", "mean", "cov")
+    mean: Array
+    cov: Array
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        transition: ArrayLike,
+        mean: ArrayLike,
+        cov: ArrayLike,
+    ) -> None:
+        first, rows = check_chain(start, transition)
+        mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
+        if mean.ndim != 2:  # one vector would be the mean of every state
+            raise ValueError(
+                f"mean has shape {mean.shape}; (n_states, n_features) is expected, as "
+                "[[0], [1]] of two states and one feature."
+            )
+        if cov.ndim == 3:
+            cov, _ = _checks.positive_definite_array("cov", cov, _REMEDY)
+        emission = gaussians(mean, cov)
+        if emission.batch_shape != first.shape:
+            raise ValueError(
+                f"mean and cov are of {emission.batch_shape} states; start has "
+                f"{len(first)}."
+            )
+        self._set(
+            start=first, transition=rows, mean=emission.mean, cov=covariances(emission)
+        )
+        self.__dict__["emission"] = emission
+
+    @property
+    def n_features(self) -> int:
+        """Size d of an observation."""
+        return int(self.mean.shape[1])
+
+    @property
+    def covariance_type(self) -> Literal["full", "diagonal", "spherical"]:
+        """Kind of the covariances, by the number of axes of `cov`."""
+        kinds = {3: "full", 2: "diagonal", 1: "spherical"}
+        return kinds[self.cov.ndim]  # type: ignore[return-value]
+
+    # -- data ----------------------------------------------------------------------
+    def _read(self, sequences, lengths, partly=False):
+        return vector_sequences(
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=partly,
+            columns=self._columns,
+        )
+
+    def _emission_arrays(self):
+        return self.mean, self.cov
+
+    @property
+    def _emission_parameters(self):
+        each = free_parameters(self.covariance_type, self.n_features)
+        return self.n_states * each
+
+    @staticmethod
+    def _observations(sequences):
+        row = np.arange(len(sequences.values), dtype=np.intp)
+        row[np.isnan(sequences.values).all(axis=1)] = -1
+        return Observations(sequences, row, shared=False)
+
+    def _log_table(self, sequences):
+        return gaussian_table(self.emission, sequences.values)
+
+    def _written(self, values):
+        return values
+
+    # -- fits ----------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        sequences: Any,
+        n_states: int | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        covariance_type: Literal["full", "diagonal", "spherical"] = "full",
+        smoothing: float = 0.01,
+        zeta: float = 0.1,
+        init: GaussianHMM | None = None,
+        n_init: int = 3,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        callback: Callback | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Fit by EM (Baum-Welch) from several starts by clustering.
+
+        Parameters
+        ----------
+        sequences : list of array-like (n_steps, d), or array-like (n, d)
+            NaN where an entry, or a whole row, was not observed.
+        n_states : int, optional
+            None takes :func:`states_per_sequence` of the mean length, with the free
+            parameters of an emission plus one in the place of the alphabet's size; more
+            than 20 are refused by `fit`, and `fit_many` takes 20.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        weights : array-like (n_sequences,), optional
+            Weights >= 0; weight 2 equals the sequence twice.
+        covariance_type : {"full", "diagonal", "spherical"}, default="full"
+        smoothing : float, default=0.01
+            Pseudo-counts >= 0 of every entry of start and transition, and
+            pseudo-observations of every state about its own mean: a state that takes n
+            observations with covariance C gets ``(n C + c W) / (n + c)``, W the
+            covariance within the groups of the start, whatever their distance, and c
+            `smoothing` or, for full covariances, (d + 2) / 3 of it. With 0 the
+            likelihood may be unbounded.
+        zeta : float, default=0.1
+            Free parameters per step where `n_states` is None.
+        init : GaussianHMM, optional
+            Start of a single run, whose `covariance_type` is kept; `n_states` must
+            be its own then, and `n_init` is not read. Its probabilities of zero stay
+            zero: a left-right chain stays one.
+        n_init : int, default=3
+            Starts, as those of :class:`Mixture` for the observations, the best of them
+            once more by the objective of the chain; the run of the greatest objective
+            is kept.
+        tol : float, default=1e-8
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant. That of
+            densities depends on the units of the data: near zero the rule is strictest.
+            With 1e-6 fits of more states than the data show take a third to a tenth of
+            the time; states that differ little may not be told apart then, as EM leaves
+            a start where they are alike by small steps.
+        max_iter : int, default=2000
+            EM steps of a run at most.
+        callback : callable(n_iter, objective, gain), optional
+            Called after every E step of every start; True ends the fit with the best
+            parameters until then.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the starts.
+        n_jobs : int, optional
+            Threads of the E step.
+
+        Returns
+        -------
+        GaussianHMM
+            Its `fit_result` has the objective after every step.
+
+        Raises
+        ------
+        ValueError
+            If a column of the data is constant, `n_states` is None for series that are
+            too long for it, or a covariance becomes singular with
+            ``smoothing=0``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
+        UserWarning
+            If none of several sequences has two steps: no transition is learnt.
+        """
+        model = cls._fit(
+            sequences,
+            n_states,
+            lengths=lengths,
+            weights=weights,
+            covariance_type=covariance_type,
+            smoothing=smoothing,
+            zeta=zeta,
+            init=init,
+            n_init=n_init,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return model._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls, sequences, n_states=None, *, lengths=None, weights=None,
+        covariance_type="full", smoothing=0.01, zeta=0.1, init=None, n_init=3,
+        tol=1e-8, max_iter=2000, callback=None, random_state=None, n_jobs=None,
+        capped=False,
+    ):  # fmt: skip
+        tol, max_iter = v.check_stop(tol, max_iter)
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        asked = RandomStarts(n_states, zeta, n_init, random_state)
+        v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
+        if init is not None:
+            check_init(init, cls, n_states)
+            covariance_type = init.covariance_type
+        if is_partitioned(sequences):
+            kind = Vectors(
+                GaussianProblem, cls._observations, covariance_type, smoothing
+            )
+            options = {"covariance_type": covariance_type, "n_jobs": n_jobs}
+            options |= vars(asked)
+            parts = PartitionedChains(
+                kind, sequences, lengths, weights, smoothing, init, options
+            )
+            return parts.fit(cls, {}, tol, max_iter, callback)
+        d = None if init is None else init.n_features
+        found = vector_sequences(
+            sequences,
+            lengths,
+            n_features=d,
+            partly=True,
+            columns=columns_of_start(init, cls),
+        )
+        weights = sequence_weights(weights, len(found))
+        problem = GaussianProblem(
+            cls._observations(found), weights, smoothing, covariance_type, n_jobs
+        )
+        if init is not None:
+            point = init.start, init.transition, init.mean, init.cov
+            starts = [problem.start_at(point)]
+        else:
+            own = free_parameters(covariance_type, problem.X.shape[1])
+            n_states, n_init, rng = asked.checked(found, own + 1, capped)
+            if n_states > 1:
+                warn_of_short(sequences, found.lengths)
+            starts = clustered_starts(problem, n_states, n_init, rng)
+        model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
+        return model._with_names(found.columns)
+
+    @classmethod
+    def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
+        series = single_series(data, options)
+        refuse_flat_series(series)
+        if options.get("n_states") != 1 and "init" not in options:
+            lengths = np.array([len(one.values) for one in series])
+            warn_of_short(data, lengths)
+        options["capped"] = True
+        return series
+
+    # -- hmmlearn --------------------------------------------------------------------
+    @classmethod
+    def from_hmmlearn(cls, model: Any) -> Self:
+        """Model from a fitted ``hmmlearn.hmm.GaussianHMM``.
+
+        Parameters
+        ----------
+        model : hmmlearn.hmm.GaussianHMM
+            Of any covariance type; "tied" becomes full covariances that are equal.
+
+        Returns
+        -------
+        GaussianHMM
+        """
+        check_kind(model, "GaussianHMM", "means_")
+        cov = np.asarray(model.covars_)  # always matrices, whatever the type
+        if model.covariance_type == "diag":
+            cov = np.diagonal(cov, axis1=1, axis2=2)
+        elif model.covariance_type == "spherical":
+            # a fit leaves d equal matrices for every state, an assignment one
+            cov = cov.reshape(len(model.means_), -1)[:, 0]
+        return cls(model.startprob_, model.transmat_, model.means_, cov)
+
+    def to_hmmlearn(self) -> Any:
+        """This model as an ``hmmlearn.hmm.GaussianHMM``.
+
+        Returns
+        -------
+        hmmlearn.hmm.GaussianHMM
+            Fitted, with hmmlearn's default settings.
+
+        Raises
+        ------
+        ImportError
+            If hmmlearn is not installed.
+        """
+        kind = {"diagonal": "diag"}.get(self.covariance_type, self.covariance_type)
+        out = hmmlearn().GaussianHMM(self.n_states, covariance_type=kind)
+        out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
+        out.means_, out.n_features = np.array(self.mean), self.n_features
+        out.covars_ = np.array(self.cov)
+        return out

@@ -1,0 +1,1 @@
+"""Models of columns on a graph: Bayes nets, random fields, linear Gaussians."""

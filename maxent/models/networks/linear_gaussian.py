@@ -1,0 +1,481 @@
+"""Linear Gaussian networks.
+
+    x_i ~ N(b_i + sum_j B_ij x_j, S_i)   over the parents j of node i
+
+With the nodes in topological order B is strictly lower triangular by blocks, and all
+nodes together are Gaussian with mean (I - B)^{-1} b and covariance
+(I - B)^{-1} blkdiag(S) (I - B)^{-T}.
+
+Source: Jebara, Kondor & Howard (2004), section 4.4.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+
+from maxent._support import validation as v
+from maxent._support.frames import columns_of_nodes
+from maxent._support.random_state import as_generator
+from maxent.families import Gaussian, _checks
+from maxent.models import _state_space as checks
+from maxent.models._partial import check_columns, patterns, rows_in_part
+from maxent.models.base import Model, maximize_by_em
+from maxent.models.networks import _network_input as net_input
+from maxent.models.networks._factor_input import check_observed, node_names
+from maxent.models.systems._lds_em import CovariancePrior, residual_scatter, solve_right
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+Array = NDArray[np.float64]
+Order = Sequence[str] | Sequence[tuple[str, int]]
+
+
+class LinearGaussianNetwork(Model):
+    """Directed network of Gaussian nodes with linear dependence.
+
+    Each node is a vector ``x_i ~ N(b_i + sum_j B_ij x_j, S_i)``; the sum is over its
+    parents.
+
+    Parameters
+    ----------
+    order : sequence of str, or of (str, int)
+        Names of the nodes, parents before children; with sizes, for nodes that are
+        vectors.
+    coefficients : mapping {(child, parent): array-like}, or array-like (D, D)
+        B: blocks by node, or the whole matrix over all D coordinates.
+    offsets : mapping {node: array-like}, array-like (D,), or float, default=0
+        b.
+    covs : mapping {node: array-like}, array-like (D, D), or float, default=1
+        S: one symmetric positive semidefinite matrix per node, the matrix with these
+        blocks, or the variance of every coordinate.
+    observed : sequence of str, optional
+        Observed nodes, in the order of their columns in the data; None is all nodes.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns of the data: coordinates of the observed nodes.
+    mean, cov : ndarray
+        Mean (D,) and covariance (D, D) of all nodes.
+    fit_result : EMResult or None
+
+    See Also
+    --------
+    maxent.kernels.linear_gaussian_kernel : Kernel between such networks.
+
+    References
+    ----------
+    Jebara, Kondor & Howard (2004), Probability product kernels, section 4.4.
+
+    Examples
+    --------
+    A hidden cause of two measurements:
+
+    >>> from maxent.models import LinearGaussianNetwork
+    >>> net = LinearGaussianNetwork(
+    ...     ["cause", "a", "b"],
+    ...     coefficients={("a", "cause"): 2.0, ("b", "cause"): -1.0},
+    ...     covs={"cause": 1.0, "a": 0.5, "b": 0.5},
+    ...     observed=["a", "b"])
+    >>> net.marginal().cov
+    array([[ 4.5, -2. ],
+           [-2. ,  1.5]])
+    >>> net.posterior([[2.0, -1.0]])[0].round(3)
+    array([[0.909]])
+    """
+
+    _names = ("order", "coefficients", "offsets", "covs", "observed")
+
+    order: tuple[tuple[str, int], ...]
+    coefficients: Array
+    offsets: Array
+    covs: Array
+    observed: tuple[str, ...]
+
+    def __init__(
+        self,
+        order: Order,
+        coefficients: Mapping[tuple[str, str], ArrayLike] | ArrayLike,
+        offsets: Mapping[str, ArrayLike] | ArrayLike = 0.0,
+        covs: Mapping[str, ArrayLike] | ArrayLike = 1.0,
+        observed: Sequence[str] | None = None,
+    ) -> None:
+        nodes = net_input.check_order(order)
+        place = net_input.places(nodes)
+        names = [name for name, _ in nodes]
+        shown = check_observed(observed, names)
+        self._set(
+            order=nodes,
+            coefficients=net_input.coefficient_matrix(coefficients, place),
+            offsets=net_input.offset_vector(offsets, place),
+            covs=net_input.covariance_matrix(covs, place),
+            observed=shown,
+        )
+
+    @functools.cached_property
+    def _place(self) -> dict[str, slice]:
+        return net_input.places(self.order)
+
+    @functools.cached_property
+    def _shown(self) -> NDArray[np.intp]:
+        """Coordinates of the observed nodes."""
+        index = np.arange(len(self.offsets))
+        return np.concatenate([index[self._place[name]] for name in self.observed])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the data."""
+        return len(self._shown)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the data: the observed nodes.
+
+        Those of a node of several coordinates are "name[0]", "name[1]", ... Data frames
+        have them in any order; arrays have their columns in this one.
+        """
+        sizes = dict(self.order)
+        return [
+            name if sizes[name] == 1 else f"{name}[{i}]"
+            for name in self.observed
+            for i in range(sizes[name])
+        ]
+
+    def _rows(self, X: ArrayLike) -> Array:
+        """Checked rows (n, n_features), NaN where an entry is missing."""
+        rows = columns_of_nodes("X", X, tuple(self.feature_names))
+        return rows_in_part(rows, self.n_features)
+
+    @functools.cached_property
+    def _total(self) -> Array:
+        """(I - B)^{-1}."""
+        D = len(self.offsets)
+        return solve_triangular(
+            np.eye(D) - self.coefficients, np.eye(D), lower=True, unit_diagonal=True
+        )
+
+    @functools.cached_property
+    def mean(self) -> Array:
+        """Mean of all nodes, (D,)."""
+        return self._total @ self.offsets
+
+    @functools.cached_property
+    def cov(self) -> Array:
+        """Covariance of all nodes, (D, D)."""
+        cov = self._total @ self.covs @ self._total.T
+        return 0.5 * (cov + cov.T)
+
+    def marginal(self, nodes: str | Iterable[str] | None = None) -> Gaussian:
+        """Joint distribution of some nodes.
+
+        Parameters
+        ----------
+        nodes : str or iterable of str, optional
+            None takes the observed ones.
+
+        Returns
+        -------
+        Gaussian
+
+        Raises
+        ------
+        ValueError
+            If a node is unknown, or the covariance is singular.
+        """
+        shown = self._shown
+        if nodes is not None:
+            index = np.arange(len(self.offsets))
+            for name in (nodes := node_names("nodes", nodes)):
+                if name not in self._place:
+                    raise ValueError(
+                        f"nodes={v.shown(list(nodes))} has {name!r}, which is no node: "
+                        f"choose from {v.shown(list(self._place))}."
+                    )
+            shown = np.concatenate([index[self._place[name]] for name in nodes])
+        return Gaussian(self.mean[shown], self.cov[np.ix_(shown, shown)])
+
+    def log_likelihood(self, X: ArrayLike) -> Array:
+        """Log-density of every row of the observed nodes.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            NaN where an entry is missing: the density is that of the others.
+
+        Returns
+        -------
+        ndarray (n_samples,)
+        """
+        X = self._rows(X)
+        if not np.isnan(X).any():
+            return self.marginal().log_prob(X)
+        out = np.zeros(len(X))
+        for o, _, rows in patterns(X):
+            at = self._shown[o]
+            own = Gaussian(self.mean[at], self.cov[np.ix_(at, at)])
+            out[rows] = own.log_prob(X[np.ix_(rows, o)])
+        return out
+
+    def posterior(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Distribution of the hidden nodes given the observed ones.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            NaN where an entry is missing.
+
+        Returns
+        -------
+        mean : ndarray (n_samples, n_hidden)
+            Hidden nodes in their order.
+        cov : ndarray (n_hidden, n_hidden)
+            The same for all rows; (n_samples, n_hidden, n_hidden) if entries of X are
+            missing.
+        """
+        X = self._rows(X)
+        hidden = np.setdiff1d(np.arange(len(self.offsets)), self._shown)
+        mean, cov = self._all_given(X)
+        return mean[:, hidden], cov[..., hidden[:, None], hidden]
+
+    def _all_given(self, X):
+        """Means (n, D) of all nodes given the observed ones, and covariance (D, D).
+
+        The covariance is (n, D, D) if entries of X are missing.
+        """
+        if not np.isnan(X).any():
+            return self._given(self._shown, X)
+        mean = np.tile(self.mean, (len(X), 1))
+        cov = np.tile(self.cov, (len(X), 1, 1))
+        for o, _, rows in patterns(X):
+            mean[rows], cov[rows] = self._given(self._shown[o], X[np.ix_(rows, o)])
+        return mean, cov
+
+    def _given(self, shown, X):
+        """Means (n, D) and covariance (D, D) of all nodes given these coordinates."""
+        L = _checks.cholesky(
+            "the covariance of the observed nodes",
+            self.cov[np.ix_(shown, shown)],
+            "Add variance to the observed nodes.",
+        )
+        half = solve_triangular(L, self.cov[shown], lower=True)
+        white = solve_triangular(L, (X - self.mean[shown]).T, lower=True)
+        mean = self.mean + white.T @ half
+        mean[:, shown] = X
+        cov = self.cov - half.T @ half
+        cov[shown] = cov[:, shown] = 0.0
+        return mean, cov
+
+    def sample(
+        self, n: int, random_state: Any = None, *, return_hidden: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Draw rows.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+        return_hidden : bool, default=False
+            Return the hidden nodes too.
+
+        Returns
+        -------
+        ndarray (n, n_features)
+        hidden : ndarray (n, n_hidden)
+            Only if `return_hidden`.
+        """
+        rng = as_generator(random_state)
+        noise = rng.normal(size=(v.check_count("n", n), len(self.offsets)))
+        noise = self.offsets + noise @ checks.root(self.covs).T
+        all_nodes = noise @ self._total.T
+        X = all_nodes[:, self._shown]
+        if not return_hidden:
+            return X
+        return X, np.delete(all_nodes, self._shown, axis=1)
+
+    # -- fits --------------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        X: ArrayLike,
+        order: Order,
+        parents: Mapping[str, Sequence[str]],
+        observed: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        prior: float = 0.0,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        callback: Callable[[int, float, float], object] | None = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Fit a network of given structure: regressions, and EM with hidden nodes.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Columns of the observed nodes, in the order of `observed`; NaN where an
+            entry is missing. Columns of a data frame are those of the nodes that they
+            name, "name[0]", "name[1]", ... of a vector.
+        order : sequence of str, or of (str, int)
+            Nodes, parents before children.
+        parents : mapping {node: sequence of str}
+            Parents of the nodes that have some.
+        observed : sequence of str, optional
+            None is all nodes.
+        weights : array-like (n_samples,), optional
+            Weights >= 0 of the rows.
+        prior : float, default=0
+            Pseudo-observations, >= 0, of the covariance of every node: the identity for
+            hidden nodes, the variances of the columns for observed ones.
+        n_init : int, default=1
+            Random starts of the coefficients of hidden nodes.
+        max_iter : int, default=1000
+            EM steps at most.
+        tol : float, default=1e-6
+            A run ends once a step gains at most `tol` nats per observed value.
+        callback : callable(n_iter, objective, gain), optional
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        LinearGaussianNetwork
+
+        Raises
+        ------
+        ValueError
+            If the structure has a parent that does not come before its child, or a
+            covariance is singular without prior.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
+        """
+        return cls._fit(
+            X,
+            order,
+            parents,
+            observed,
+            weights=weights,
+            prior=prior,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            random_state=random_state,
+        )._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls, X, order, parents, observed=None, *, weights=None, prior=0.0, n_init=1,
+        max_iter=1000, tol=1e-6, callback=None, random_state=None,
+    ):  # fmt: skip
+        v.check_stop(tol, max_iter)
+        nodes = net_input.check_order(order)
+        problem = _Problem(
+            X, nodes, parents, observed, weights, v.check_nonnegative("prior", prior)
+        )
+        rng = as_generator(random_state)
+        starts = (problem.start(rng) for _ in range(v.check_count("n_init", n_init)))
+        best, result = maximize_by_em(
+            problem.step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=problem.size,
+        )
+        B, b, S = best
+        scale = problem.scale
+        B, S = B * scale[:, None] / scale, S * np.outer(scale, scale)
+        offsets = b * scale + (np.eye(len(b)) - B) @ problem.centre
+        return cls(nodes, B, offsets, S, problem.observed)._with_result(result)
+
+
+class _Problem:
+    """EM of a network: parameters are tuples (B, b, S) of standardised columns."""
+
+    def __init__(self, X, nodes, parents, observed, weights, prior):
+        self.nodes, self.place = nodes, net_input.places(nodes)
+        self.parents = net_input.check_parents(parents, nodes)
+        D = sum(size for _, size in nodes)
+        zero = LinearGaussianNetwork(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
+        self.observed, self.shown = zero.observed, zero._shown
+        X = zero._rows(X)
+        v.check_range("X", X)
+        self.w, self.total = _checks.row_weights(weights, X.shape[:1])
+        check_columns(X[self.w > 0], "X", "row")
+        seen = self.w @ ~np.isnan(X)
+        self.centre = np.zeros(D)
+        self.centre[self.shown] = self.w @ np.nan_to_num(X) / seen
+        X = X - self.centre[self.shown]
+        variance = self.w @ np.square(np.nan_to_num(X)) / seen
+        self.scale = np.ones(D)
+        self.scale[self.shown] = np.sqrt(np.where(variance > 0, variance, 1.0))
+        self.X = X / self.scale[self.shown]
+        self.prior = CovariancePrior(prior)
+        self.size = float(seen.sum())  # observed values
+        # of the log-density of data and prior in their own units
+        self.shift = -float((seen + prior) @ np.log(self.scale[self.shown]))
+
+    def start(self, rng):
+        """Hidden nodes of variance one, random coefficients from them."""
+        D = len(self.centre)
+        B, S = np.zeros((D, D)), np.eye(D)
+        for name, _ in self.nodes:
+            own = self.place[name]
+            for parent in self.parents[name]:
+                if parent not in self.observed:
+                    size = B[own, self.place[parent]].shape
+                    B[own, self.place[parent]] = 0.5 * rng.normal(size=size)
+        return B, np.zeros(D), S
+
+    def step(self, point):
+        B, b, S = point
+        net = LinearGaussianNetwork(self.nodes, B, b, S, self.observed)
+        objective = float(self.w @ net.log_likelihood(self.X)) + self._log_prior(S)
+        mean, cov = net._all_given(self.X)
+        z = np.column_stack([mean, np.ones(len(mean))])
+        products = (z * self.w[:, None]).T @ z
+        products[:-1, :-1] += (
+            self.total * cov if cov.ndim == 2 else np.einsum("n,nij->ij", self.w, cov)
+        )
+        new_B, new_b, new_S = np.zeros_like(B), np.zeros_like(b), np.zeros_like(S)
+        index = np.arange(len(b))
+        for name, _ in self.nodes:
+            own = self.place[name]
+            above = [index[self.place[p]] for p in self.parents[name]]
+            above = np.concatenate([*above, [-1]]).astype(np.intp)  # -1 is the one
+            second = products[np.ix_(above, above)]
+            cross = products[own][:, above]
+            both = solve_right(cross, second)
+            new_B[own, above[:-1]], new_b[own] = both[:, :-1], both[:, -1]
+            square = products[own, own]
+            scatter = residual_scatter(both[:, :-1], both[:, -1], square, cross, second)
+            new_S[own, own] = self.prior.mode(scatter, self.total)
+            if name in self.observed and self.prior.count == 0:
+                self._check(name, new_S[own, own])
+        return objective, (new_B, new_b, new_S)
+
+    def _check(self, name, S):
+        values = np.linalg.eigvalsh(S)
+        if values[0] <= 1e-14:
+            raise ValueError(
+                f"covs[{name!r}] is singular (smallest eigenvalue {values[0]:.3g}); "
+                "its parents explain it without error. Set prior > 0, add rows, or "
+                "take parents away."
+            )
+
+    def _log_prior(self, S):
+        own = (self.place[name] for name, _ in self.nodes)
+        return self.shift + sum(self.prior.term(S[at, at]) for at in own)

@@ -1,0 +1,1 @@
+"""Linear dynamical systems, and those that switch between regimes."""
