@@ -41,27 +41,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     code : int
         The exit code.
     """
+    args = None
     try:
-        return _main(argv)
+        args = make_parser().parse_args(argv)
+        args.given = given_options(args)
+        return _run(args)
+    except SystemExit as end:  # --help, --version or wrong usage
+        return int(end.code or 0)
     except BrokenPipeError:  # the reader of our output has left
         discard(sys.stdout)
         return 141
-    except OutputError as error:
-        tell(f"maxent: {_no_output(error)}")
-        return 2
-
-
-def _main(argv: Sequence[str] | None) -> int:
-    """Parse and run; every foreseen failure becomes one sentence and a code."""
-    try:
-        args = make_parser().parse_args(argv)
-    except SystemExit as end:  # --help, --version or wrong usage
-        return int(end.code or 0)
-    args.given = given_options(args)
-    try:
-        return _run(args)
-    except BrokenPipeError:
-        raise
     except OutputError as error:
         return _fail(args, _no_output(error))
     except OSError as error:
@@ -71,7 +60,7 @@ def _main(argv: Sequence[str] | None) -> int:
     except MemoryError as error:
         return _fail(args, f"not enough memory ({one_line(error) or 'no details'})")
     except KeyboardInterrupt:
-        written = vars(args).get("written")
+        written = None if args is None else vars(args).get("written")
         kept = "" if written is None else f"; {written} is written all the same"
         return _fail(args, f"interrupted{kept}", code=130)
 
@@ -99,8 +88,9 @@ def _no_output(error: OutputError) -> str:
     return f"standard output cannot be written ({error})"
 
 
-def _fail(args: argparse.Namespace, message: object, code: int = 2) -> int:
-    tell(f"maxent {args.command}: {one_line(message)}")
+def _fail(args: argparse.Namespace | None, message: object, code: int = 2) -> int:
+    command = "maxent" if args is None else f"maxent {args.command}"
+    tell(f"{command}: {one_line(message)}")
     return code
 
 

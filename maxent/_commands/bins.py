@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxent._commands.tables.mixed_columns import is_text_column
 
-__all__ = ["Bins", "are_bins", "binned", "quantiles"]
+__all__ = ["Bins", "are_bins", "binned", "is_vector", "quantiles"]
 
 
 def quantiles(values, n, weights=None):
@@ -85,6 +85,17 @@ def binned(X, bins):
     return X
 
 
+def is_vector(values, n=None):
+    """True if a value of a file is a vector of n, or any number of, finite doubles."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.ndim == 1
+        and n in (None, len(values))
+        and values.dtype.kind == "f"
+        and bool(np.isfinite(values).all())
+    )
+
+
 def are_bins(bins, text):
     """True if what a file says of bins can be those of its columns, some of text."""
     return (
@@ -95,9 +106,4 @@ def are_bins(bins, text):
 
 
 def _are_edges(edges):
-    return (
-        isinstance(edges, np.ndarray)
-        and edges.ndim == 1
-        and edges.dtype.kind == "f"
-        and bool(np.isfinite(edges).all() and (np.diff(edges) > 0).all())
-    )
+    return is_vector(edges) and bool((np.diff(edges) > 0).all())

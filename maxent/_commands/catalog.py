@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["CATEGORICAL_MODELS", "SEQUENCES", "TABLES", "Spec"]
+__all__ = ["CATEGORICAL_MODELS", "KERNEL", "SEQUENCES", "TABLES", "Spec"]
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,11 @@ TABLES = {
     "rbm": Spec("LMERBM", "binary columns, no labels", None),
 }
 
+KERNEL = Spec("ProductKernel", "kernel between models of sequences")
 SEQUENCES = {
     "classifier": Spec(
-        "MEDClassifier", "kernel between models of the sequences", foreign=_LANDMARKS
+        *("MEDClassifier", "kernel between models of the sequences"),
+        foreign=(*_LANDMARKS, "gamma", "degree", "coef0"),
     ),
     "motif": Spec("M3EMotifClassifier", "a motif somewhere in the sequence"),
     "outliers": Spec("MEDSequenceOutlierDetector", "outliers, no labels", None),

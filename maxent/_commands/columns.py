@@ -1,25 +1,18 @@
-"""Columns of text and missing cells as numbers, by scikit-learn.
+"""Columns of text and missing cells as numbers.
 
-A model file holds no encoder of scikit-learn but plain lists and arrays: which columns
-are text, their categories, and what is filled in.  They determine the encoder, which
-is made again from them.
+A model file holds plain lists and arrays: which columns are text, their categories, and
+what is filled in.
 """
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from maxent._commands.bins import are_bins, quantiles
-from maxent._commands.outcome import CommandError
+from maxent._commands.bins import are_bins, is_vector, quantiles
 from maxent._inputs.categories import MISSING, encode_categories
 from maxent._support.validation import check_memory
 
-__all__ = [
-    "Columns",
-    "are_columns",
-    "encode",
-    "restore_encoder",
-    "unseen_categories",
-]
+__all__ = ["Columns", "are_columns", "encode", "names_of", "unseen_categories"]
 
 _SPARSE_SHARE = 0.1  # rows are sparse below this share of numbers and ones,
 _DENSE_BYTES = 2**25  # and where they would take more than this if they were dense
@@ -33,16 +26,14 @@ class Columns(TransformerMixin, BaseEstimator):
     text : list of bool
         Which columns are text.
     drop : {"first", None}
-        Of scikit-learn's OneHotEncoder.
+        "first" makes no column of the first category of each.
     sparse : bool, default=False
         Whether rows may be CSR.
 
     Attributes
     ----------
     state_ : dict
-        Lists and arrays from which `restore_encoder` makes the encoder.
-    encoder_ : ColumnTransformer
-        Fitted.
+        Lists and arrays for `encode`.
     """
 
     def __init__(self, text, drop=None, sparse=False):
@@ -64,12 +55,11 @@ class Columns(TransformerMixin, BaseEstimator):
             "categories": [np.array(sorted({*column})) for column in X[:, text].T],
             "drop": self.drop,
         }
-        self.encoder_ = restore_encoder(self.state_)
         return self
 
     def transform(self, X):
         """The rows as numbers."""
-        return encode(self.encoder_, X, "the table", self.sparse)
+        return encode(self.state_, X, self.sparse)
 
 
 def _median(column, weights):
@@ -80,38 +70,6 @@ def _median(column, weights):
     return quantiles(column[there], 2, None if weights is None else weights[there])[0]
 
 
-def _encoder(text, categories, drop):
-    """Medians for missing numbers, and a column for every category of text.
-
-    Missing text is a category of its own; categories unseen in training are zeros.
-    """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    text = np.asarray(text, dtype=bool)
-    return ColumnTransformer(
-        [
-            (
-                "numbers",
-                SimpleImputer(strategy="median", keep_empty_features=True),
-                np.flatnonzero(~text),
-            ),
-            (
-                "text",
-                OneHotEncoder(
-                    categories=categories,
-                    drop=drop,
-                    handle_unknown="ignore",
-                ),
-                np.flatnonzero(text),
-            ),
-        ],
-        sparse_threshold=_SPARSE_SHARE,
-        verbose_feature_names_out=False,
-    )
-
-
 def named_missing(X):
     """The table with missing text as a category."""
     X = X.copy()
@@ -119,36 +77,50 @@ def named_missing(X):
     return X
 
 
-def restore_encoder(state):
-    """The encoder of `Columns`: fitted to a row of its medians and categories."""
-    text = state["text"]
-    encoder = _encoder(text, state["categories"], state["drop"])
-    fill = iter(() if state["fill"] is None else state["fill"].tolist())
-    first = iter(c[0] for c in state["categories"])
-    row = np.array([[next(first) if t else next(fill) for t in text]], dtype=object)
-    return encoder.fit(row)
+def names_of(state, names):
+    """Names of the columns that `encode` makes of columns of these names."""
+    numbers = [name for name, text in zip(names, state["text"]) if not text]
+    texts = [name for name, text in zip(names, state["text"]) if text]
+    return numbers + [
+        f"{name}_{category}"
+        for name, categories in zip(texts, state["categories"])
+        for category in categories[_first(state) :].tolist()
+    ]
 
 
-def encode(encoder, X, name, sparse=False):
-    """The rows as numbers; unknown categories are zeros.
+def _first(state):
+    """The first category of a column that has a column of its own."""
+    return 1 if state["drop"] == "first" else 0
 
-    With `sparse` they are CSR where that saves much: many categories and many rows.
+
+def encode(state, X, sparse=False):
+    """The rows as numbers: medians for missing ones, a column for every category.
+
+    Columns of numbers come first. Missing text is a category of its own; categories
+    unseen in training are zeros. With `sparse` the rows are CSR where that saves much:
+    many categories and many rows.
     """
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Found unknown categories")
-        try:
-            rows = encoder.transform(named_missing(X))
-        except ValueError as error:
-            raise CommandError(f"{name}: {error}") from error
-    if isinstance(rows, np.ndarray):
-        return np.asarray(rows, dtype=np.float64)
-    needed = 8.0 * rows.shape[0] * rows.shape[1]
-    if sparse and needed > _DENSE_BYTES:
-        return rows
-    check_memory("features", rows.shape[1], needed)
-    return rows.toarray()
+    text, first = np.asarray(state["text"]), _first(state)
+    numbers = X[:, ~text].astype(np.float64)
+    if numbers.size:
+        numbers = np.where(np.isnan(numbers), state["fill"], numbers)
+    categories = [known[first:] for known in state["categories"]]
+    codes = np.empty((len(X), 0), dtype=np.intp)
+    if categories:
+        whole = named_missing(X[:, text])
+        codes = encode_categories(whole, state["categories"], "report", "category")
+    codes = codes - first
+    starts = np.cumsum([0, *map(len, categories)])
+    width = numbers.shape[1] + int(starts[-1])
+    row, column = np.nonzero(codes >= 0)
+    ones = np.ones(len(row)), (row, starts[column] + codes[row, column])
+    ones = sp.csr_matrix(ones, shape=(len(X), width - numbers.shape[1]))
+    needed = 8.0 * len(X) * width
+    share = (np.count_nonzero(numbers) + ones.nnz) / max(len(X) * width, 1)
+    if sparse and needed > _DENSE_BYTES and share < _SPARSE_SHARE:
+        return sp.hstack([sp.csr_matrix(numbers), ones], format="csr")
+    check_memory("features", width, needed)
+    return np.hstack([numbers, ones.toarray()])
 
 
 def unseen_categories(X, columns, estimator):
@@ -205,15 +177,6 @@ def are_columns(state, n):
     ):
         return False
     numbers = len(text) - sum(text)
-    filled = fill is None if not numbers else _is_vector(fill, numbers)
+    filled = fill is None if not numbers else is_vector(fill, numbers)
     width = numbers + sum(len(c) - (drop == "first") for c in categories)
     return filled and drop in (None, "first") and width == n
-
-
-def _is_vector(values, n):
-    return (
-        isinstance(values, np.ndarray)
-        and values.shape == (n,)
-        and values.dtype.kind == "f"
-        and bool(np.isfinite(values).all())
-    )

@@ -1,40 +1,32 @@
 """``maxent fit`` on a table: train, write a model file."""
 
-import time
-
 import numpy as np
 
 from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
-from maxent._commands.columns import Columns, encode
-from maxent._commands.feature_scales import scales_of, standardized
+from maxent._commands.columns import Columns, names_of
+from maxent._commands.feature_scales import Scales
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
-    Outcome,
     check_model_output,
     listed,
 )
-from maxent._commands.reports import Shown, report
+from maxent._commands.reports import Shown
 from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,
     calibrated,
+    complete,
     cross_validate,
-    fit_lines,
-    fit_outcome,
-    machine_of,
     make_estimator,
-    run_fit,
     takes_sparse,
-    with_class_weights,
-    write_model,
 )
 from maxent._commands.wording import column_words
 from maxent._persistence.persistence import resolve_class
 
-_OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
+_OF_THE_WHOLE = {"method", "step", "class_prior", "max_rounds", "tol"}  # of partial
 
 
 def fit(args):
@@ -61,23 +53,19 @@ def fit(args):
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
-    weights = with_class_weights(args, estimator, y, weights)
-    estimator = calibrated(args, estimator)
+    estimator, weights = calibrated(args, estimator, y, weights)
     if args.cv is not None:
         lines += _cross_validate(args, spec, estimator, prepared, y, weights)
-    if args.model is None:
-        return Outcome(report(args, lines))
-    start = time.perf_counter()
     weighted = {} if weights is None else {"sample_weight": weights}
-    run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
-    seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(args, table, prepared), prepared.names or names)
-    machine = machine_of(estimator)
-    if hasattr(machine, "get_support"):
-        lines.append(("selected", _selected(machine, prepared.names or names)))
     predict = getattr(estimator, "predict", None) or estimator.score_samples
-    lines += fit_lines(estimator, predict(prepared.X), y)
-    return fit_outcome(args, estimator, lines, seconds)
+    return complete(
+        *(args, estimator, y),
+        fit=lambda: estimator.fit(prepared.X, y, **weighted),
+        predict=lambda: predict(prepared.X),
+        lines=lambda: lines,
+        extra=lambda: _extra(args, table, prepared),
+        names=prepared.names or names,
+    )
 
 
 def _size_lines(args, table, absent):
@@ -115,13 +103,6 @@ def _layout(table):
         "left_out": sorted(left_out),
         "id": None if identifier is None else identifier.place,
     }
-
-
-def _selected(machine, names):
-    chosen = machine.get_support(indices=True).tolist()
-    called = [names[i] if names else i for i in chosen]
-    text = f"{len(chosen)}: {listed(called)}" if chosen else "none"
-    return Shown(text, called)
 
 
 # ------------------------------------------------------------------------ estimators
@@ -162,7 +143,7 @@ def _estimator(args, spec):
 def _partial(args, spec, given):
     """A machine for labels that are partly missing, with the options of both."""
     inner = given.pop("machine", (None, None, "classifier"))[2]
-    own = {k: v for k, v in given.items() if v[1] in _OF_THE_WHOLE}
+    own = {k: v for k, v in given.items() if {*v[1]} & _OF_THE_WHOLE}
     rest = {k: v for k, v in given.items() if k not in own}
     machine = make_estimator(f"{inner} inside partial", TABLES[inner], rest)
     return make_estimator("partial", spec, own, estimator=machine)
@@ -230,68 +211,59 @@ class _Prepared:
 
     def __init__(self, args, spec, estimator, table, weights):
         X = table.X if table.X.dtype == object else as_taken(estimator, table.X)
-        self.raw = self.encoded = X
-        self.weights = weights
-        self.steps = []
-        self.columns = self.scales = self.names = self.text = None
-        self.missing = 0
+        categories = takes_categories(args, spec)
+        for flag, wrong in (
+            ("--standardize", args.standardize and categories),
+            ("--bins", args.bins is not None and not categories),
+        ):
+            if wrong:
+                raise CommandError(
+                    f"{flag} does not apply to the {args.estimator}, which takes "
+                    f"{'categories' if categories else 'numbers'}"
+                )
+        if categories and not isinstance(X, np.ndarray):
+            X = X.toarray()
+        if args.impute and not categories and isinstance(X, np.ndarray):
+            X = X.astype(object)
+        self.raw = self.X = X
+        self.weights, self.steps = weights, []
+        self.columns = self.scales = self.names = None
+        self.text, self.missing = [], 0
         self.places = table.feature_names or table.positions
         self.meant = [str(i) in args.text for i in self.places or ()]
-        if takes_categories(args, spec):
-            if args.standardize:
-                raise CommandError(
-                    f"--standardize does not apply to the {args.estimator}, which "
-                    "takes categories"
-                )
-            self._keep_categories(args, estimator, X)
-        elif args.bins is not None:
-            raise CommandError(
-                f"--bins does not apply to the {args.estimator}, which takes numbers"
-            )
+        if categories or X.dtype == object:
+            cells = X.ravel().tolist()
+            self.missing = sum(cell is None or cell != cell for cell in cells)
+            self.text = [is_text_column(column) for column in X.T]
+        if categories:
+            self._keep_categories(args, estimator)
         elif X.dtype == object:
-            self._encode(args, spec, estimator, X, table.feature_names)
-        elif args.impute and isinstance(X, np.ndarray):
-            X = X.astype(object)
-            self._encode(args, spec, estimator, X, table.feature_names)
-        self.X = self.encoded
+            self._encode(args, spec, estimator, table.feature_names)
         if args.standardize:
-            self.scales = scales_of(self.encoded, args.data, weights)
-            self.X = standardized(self.encoded, self.scales)
-            self.steps.append(("scale", _scaler(self.encoded)))
+            self.scales = self._apply("scale", Scales(args.data)).scales_
         else:
             hint_at_spreads(estimator, self.X)
 
-    def _keep_categories(self, args, estimator, X):
-        if not isinstance(X, np.ndarray):
-            X = self.raw = self.encoded = X.toarray()
-        self.text = [is_text_column(column) for column in X.T]
+    def _apply(self, name, step):
+        self.X = step.fit(self.X, sample_weight=self.weights).transform(self.X)
+        self.steps.append((name, step))
+        return step
+
+    def _keep_categories(self, args, estimator):
         self.columns = {"text": self.text}
-        self._count_missing(X)
         target = getattr(estimator, "estimator", None) or estimator
         if self.missing and target.missing is None:
             target.set_params(missing="category")
         if args.bins is not None:
-            bins = Bins(args.bins).fit(X, sample_weight=self.weights)
-            self.columns["bins"], self.encoded = bins.bins_, bins.transform(X)
-            self.steps.append(("bins", Bins(args.bins)))
+            self.columns["bins"] = self._apply("bins", Bins(args.bins)).bins_
 
-    def _encode(self, args, spec, estimator, X, names):
-        self.raw = X
-        self._count_missing(X)
-        self.text = [is_text_column(column) for column in X.T]
-        made = Columns(self.text, spec.drop).fit(X, sample_weight=self.weights)
-        self.columns, encoder = made.state_, made.encoder_
+    def _encode(self, args, spec, estimator, names):
         # means of columns that are mostly zeros would fill them
         sparse = not args.standardize and takes_sparse(estimator)
-        self.encoded = encode(encoder, X, "the table", sparse)
-        sparse = not isinstance(self.encoded, np.ndarray)
+        made = self._apply("encode", Columns(self.text, spec.drop, sparse))
+        self.columns = made.state_
         if names is not None:
-            self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(("encode", Columns(self.text, spec.drop, sparse)))
-
-    def _count_missing(self, X):
-        flat = X.ravel().tolist()
-        self.missing = sum(cell is None or cell != cell for cell in flat)
+            self.names = names_of(self.columns, names)
 
     def lines(self, names):
         """Lines about columns of text and missing cells, and warnings about them."""
@@ -321,12 +293,6 @@ class _Prepared:
         shown = {k: len(b) + 1 for k, b in zip(places, bins) if b is not None}
         text = listed(f"{name} ({found})" for name, found in shown.items())
         return [("columns in bins", Shown(text or "none", shown))]
-
-
-def _scaler(X):
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_mean=isinstance(X, np.ndarray))
 
 
 def _cross_validate(args, spec, estimator, prepared, y, weights):

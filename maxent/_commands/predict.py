@@ -7,7 +7,6 @@ from maxent._commands.bins import binned
 from maxent._commands.columns import (
     are_columns,
     encode,
-    restore_encoder,
     unseen_categories,
 )
 from maxent._commands.console import tell
@@ -84,12 +83,12 @@ def _features(args, table, extra, estimator):
     if "categories" not in columns:
         return X if columns.get("bins") is None else binned(X, columns["bins"])
     sparse = extra["standardize"] is None and takes_sparse(estimator)
-    return encode(restore_encoder(columns), X, args.data, sparse)
+    return encode(columns, X, sparse)
 
 
 def _tell_unseen(args, table, X, columns, machine):
     """Warn of categories that training has not met, and keep their numbers."""
-    word = column_words(table)[1]
+    word = column_words(table)
     args.unseen = {}
     machine = vars(machine).get("estimator_", machine)  # of partial
     try:

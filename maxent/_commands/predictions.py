@@ -12,13 +12,25 @@ from maxent._commands.console import show, tell
 from maxent._commands.outcome import CommandError, Outcome
 from maxent._commands.reports import report, verdict
 from maxent._commands.training import machine_of
-from maxent._commands.wording import in_shell, probability_remedy, warnings_told
+from maxent._commands.wording import in_shell, warnings_told
 from maxent._persistence.calibrated import CALIBRATED
 from maxent._support.files import whole_file
 
 __all__ = ["prediction_method", "write_predictions"]
 
 _PRINTED_ROWS = 10_000  # at a time
+# Probabilities of a fit with a logistic margin need level 0, and of trees, whose scores
+# are log-odds already, a rate of one.
+_LOGISTIC = "fit with --probability or --margin logistic --level 0"
+_PROBABLE = {
+    "MEDGaussianClassifier": _LOGISTIC,
+    "MEDBayesNetClassifier": _LOGISTIC,
+    "MEDTreeClassifier": f"{_LOGISTIC} -C 1",
+    "MEDPartialLabelClassifier": (  # its logistic prior is too sure
+        "fit the rows with labels alone by --estimator classifier --drop-unlabelled "
+        "--probability"
+    ),
+}
 _WORDS = {
     "predict": "prediction",
     "decision_function": "decision",
@@ -38,13 +50,26 @@ def prediction_method(args, estimator):
         if wanted and not hasattr(_without_calibration(estimator, method), method):
             machine, remedy = machine_of(estimator), ""
             if method == "predict_proba" and hasattr(estimator, "classes_"):
-                remedy = f"; {probability_remedy(machine)} to have them"
+                remedy = f"; {_probability_remedy(machine)} to have them"
             raise CommandError(
                 f"{args.model}: its {type(machine).__name__} defines no {what}{remedy}"
             )
         if wanted:
             return method
     return "predict" if hasattr(estimator, "predict") else "score_samples"
+
+
+def _probability_remedy(machine):
+    """Options of ``maxent fit`` that give a model probabilities, behind a verb."""
+    name = type(machine).__name__
+    if name != "M3EMotifClassifier":
+        return _PROBABLE.get(name, "fit with --probability or --margin logistic")
+    if machine.pos_label is None:
+        return "fit with --probability"
+    return (
+        "rename the labels so that the class with the motif is the last in sorted "
+        "order, and fit with --probability in the place of --positive"
+    )
 
 
 def _without_calibration(estimator, method):

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxent._commands.console import tell
 from maxent._commands.hints import MANY, has_many
-from maxent._commands.options import is_for_sequences
+from maxent._commands.options import FOR_SEQUENCES
 from maxent._commands.outcome import CommandError, quoted
 from maxent._commands.tables.cells import short, whole
 from maxent._commands.tables.data_files import TableError, read_table
@@ -189,7 +189,7 @@ def _first_bytes(path):
 def refuse_sequence_options(args):
     """Options for sequences have no meaning for tables."""
     for dest, (flag, _, _) in args.given.items():
-        if is_for_sequences(dest):
+        if dest in FOR_SEQUENCES:
             raise CommandError(
                 f"{flag} is for sequences, and {args.data} is read as a table; if it "
                 "holds sequences, say --format sequences"

@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 _MOST_CLASSES = 12  # whose recall is shown
+_MOST_ENTRIES = 20  # of an array in JSON
 
 
 class Shown(str):
@@ -62,20 +63,16 @@ def as_json(contents):
 
 
 def _plain(value):
-    value = getattr(value, "value", value) if isinstance(value, Shown) else value
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, Shown):
+        value = value.value
+    if isinstance(value, (np.ndarray, np.generic)) and value.size <= _MOST_ENTRIES:
+        value = value.tolist()
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
-    if getattr(value, "ndim", 0):
-        few = getattr(value, "size", 0) <= 20 and isinstance(value, np.ndarray)
-        if few:
-            return _plain(value.tolist())
+    if hasattr(value, "dtype"):
         return {"shape": [int(n) for n in value.shape], "dtype": str(value.dtype)}
-    if isinstance(value, np.ndarray):
-        return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value

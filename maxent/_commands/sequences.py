@@ -1,34 +1,26 @@
 """``maxent fit`` and ``predict`` on sequences: kernels, motifs and outliers."""
 
 import re
-import time
 
 import numpy as np
 
-from maxent._commands.catalog import SEQUENCES
+from maxent._commands.catalog import KERNEL, SEQUENCES
 from maxent._commands.console import tell
 from maxent._commands.hints import tell_similar_labels
-from maxent._commands.options import OPTIONS
 from maxent._commands.outcome import (
     CommandError,
-    Outcome,
     check_model_output,
     listed,
     quoted,
 )
 from maxent._commands.predictions import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
-from maxent._commands.reports import report
 from maxent._commands.training import (
     calibrated,
+    complete,
     cross_validate,
-    fit_lines,
-    fit_outcome,
     machine_of,
     make_estimator,
-    run_fit,
-    with_class_weights,
-    write_model,
 )
 from maxent._inputs.letters import codes_beside, counted, in_both_cases
 from maxent._inputs.sequence_files import (
@@ -37,7 +29,6 @@ from maxent._inputs.sequence_files import (
     last_words,
     read_records,
 )
-from maxent._persistence.persistence import resolve_class
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
@@ -45,27 +36,15 @@ _IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknow
 _ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
-_OWN = {  # options of one model only: its parameter
+_OF_MODEL = {  # options of one model only: its parameter
     "n_states": ("hmm", "n_states"),
     "n_init": ("hmm", "n_init"),
     "em_tol": ("hmm", "tol"),
     "order": ("markov", "order"),
 }
-_NOT_HERE = {
-    "--standardize": "standardize",
-    "--label": "label",
-    "--header": "header",
-    "--impute": "impute",
-    "--ignore": "ignore",
-    "--id": "id",
-    "--weights": "weights",
-    "--text": "text",
-    "--bins": "bins",
-    "--drop-unlabelled": "drop_unlabelled",
-}
-_OF_KERNEL = (
-    *("sequence_model", "alphabet", "unknown", "smoothing", "rho", "horizon"),
-    *(*_OWN, "seed", "n_jobs"),
+_OF_TABLES = (
+    *("standardize", "label", "header", "impute", "ignore", "id", "weights", "text"),
+    *("bins", "drop_unlabelled"),
 )
 
 
@@ -89,27 +68,29 @@ def fit(args):
     params = {}
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
-    if args.estimator == "classifier":
-        trained = _Kernel(args, given, params, X, y)
-    else:
-        trained = _Direct(args, spec, given, params, X, y)
-    _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
-    if args.estimator == "motif":
-        _check_lengths(args.data, X, places, trained.fitted, ", or a smaller --width")
-    checked = [] if args.cv is None else _cross_validate(args, trained, X, y)
-    if args.model is None:
-        lines = [("sequences", len(X)), *trained.lines(), *checked]
-        return Outcome(report(args, lines))
-    start = time.perf_counter()
-    predicted = trained.fit(X, y)
-    seconds = time.perf_counter() - start
-    extra = {"sequences": trained.name, "class_weight": args.class_weight}
-    write_model(args, trained.fitted, extra)
-    lines = [("sequences", len(X)), *trained.lines(), *checked]
-    if args.estimator == "motif":
-        lines.append(("motif sought in", machine_of(trained.fitted).pos_label_))
-    lines += fit_lines(trained.fitted, predicted, y)
-    return fit_outcome(args, trained.fitted, lines, seconds)
+    estimator, weights = _estimator(args, spec, given, params, X, y)
+    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_FIT)
+    _check_lengths(args.data, X, places, estimator, ", or a smaller --width")
+    checked = [] if args.cv is None else _cross_validate(args, estimator, X, y, weights)
+    kernel, rows = _kernel_of(estimator), [X]
+    machine = estimator if kernel is None else estimator[-1]
+    weighted = {} if weights is None else {"sample_weight": weights}
+
+    def fit_once():  # a kernel between the training rows is computed once
+        if kernel is not None:
+            rows[0] = kernel.fit_transform(X)
+        machine.fit(rows[0], y, **weighted)
+
+    return complete(
+        *(args, estimator, y),
+        fit=fit_once,
+        predict=lambda: machine.predict(rows[0]),
+        lines=lambda: [("sequences", len(X)), *_model_lines(estimator), *checked],
+        extra=lambda: {
+            "sequences": spec.class_name if kernel is None else kernel.model,
+            "class_weight": args.class_weight,
+        },
+    )
 
 
 def _two_labels(args, given, y):
@@ -142,103 +123,64 @@ def _others(label):
     return f"not {label}"
 
 
-def _cross_validate(args, trained, X, y):
-    """Lines about the error in sequences that were left out of the fits."""
-    if y is None:
-        raise CommandError("--cv needs a label for every sequence")
-    rows = np.array(X, dtype=object)
-    return cross_validate(
-        args, trained.whole(), rows, y, **_given(trained.weights, trained.prefix)
+def _estimator(args, spec, given, params, X, y):
+    """The estimator of the sequences, and weights of them or None."""
+    letters = (given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown"))
+    letters = dict(zip(("alphabet", "missing"), _alphabet_of(X, *letters)))
+    if args.estimator != "classifier":
+        machine = make_estimator(args.estimator, spec, given, **params, **letters)
+        return calibrated(args, machine, y)
+    from sklearn.pipeline import Pipeline
+
+    kernel = _kernel(given, letters)
+    name, params["kernel"] = "classifier of sequences", "precomputed"
+    machine, weights = calibrated(args, make_estimator(name, spec, given, **params), y)
+    return Pipeline([("kernel", kernel), ("machine", machine)]), weights
+
+
+def _kernel(given, params):
+    """The kernel between models of the sequences; takes its options from those given.
+
+    `params` are those of the models.
+    """
+    kind = given.pop("sequence_model", (None, None, "hmm"))[2]
+    for dest in [dest for dest in _OF_MODEL if dest in given]:
+        flag, _, value = given.pop(dest)
+        owner, param = _OF_MODEL[dest]
+        if kind != owner:
+            raise CommandError(f"{flag} does not apply to --sequence-model {kind}")
+        params[param] = value
+    if "smoothing" in given:
+        params["smoothing"] = given.pop("smoothing")[2]
+    dests = [d for d in ("rho", "horizon", "seed", "n_jobs") if d in given]
+    options = {dest: given.pop(dest) for dest in dests}
+    return make_estimator(
+        *("kernel", KERNEL, options), model=MODELS[kind], model_params=params
     )
 
 
-def _given(weights, prefix=""):
-    """Weights as a keyword argument of a fit, if there are any."""
-    return {} if weights is None else {f"{prefix}sample_weight": weights}
+def _cross_validate(args, estimator, X, y, weights):
+    """Lines about the error in sequences that were left out of the fits."""
+    if y is None:
+        raise CommandError("--cv needs a label for every sequence")
+    prefix = "" if _kernel_of(estimator) is None else "machine__"
+    weighted = {} if weights is None else {f"{prefix}sample_weight": weights}
+    return cross_validate(args, estimator, np.array(X, dtype=object), y, **weighted)
 
 
-class _Kernel:
-    """A kernel machine on models of the sequences."""
-
-    prefix = "machine__"  # of its parameters in the whole
-
-    def __init__(self, args, given, params, X, y):
-        self.args = args
-        options = {dest: given.pop(dest) for dest in _OF_KERNEL if dest in given}
-        for dest in ("kernel", "gamma", "degree", "coef0"):
-            if dest in given:
-                raise CommandError(f"{given[dest][0]} does not apply to sequences")
-        for flag, param, _ in given.values():
-            if param not in resolve_class("MEDClassifier")._get_param_names():
-                raise CommandError(f"{flag} does not apply to sequences")
-        self.kernel = _make_kernel({k: v[2] for k, v in options.items()}, X)
-        machine = make_estimator(
-            *("classifier", SEQUENCES["classifier"], given),
-            kernel="precomputed",
-            **params,
-        )
-        self.weights = with_class_weights(args, machine, y)
-        self.machine = calibrated(args, machine)
-        self.name = self.kernel.model
-        self.letters = _letters_of(self.whole())
-
-    def whole(self):
-        from sklearn.pipeline import Pipeline
-
-        return Pipeline([("kernel", self.kernel), ("machine", self.machine)])
-
-    def fit(self, X, y):
-        found = {}
-
-        def run():
-            found["K"] = self.kernel.fit_transform(X)
-            self.machine.fit(found["K"], y, **_given(self.weights))
-
-        run_fit(self.args, self.machine, run)
-        self.fitted = self.whole()
-        return self.machine.predict(found["K"])
-
-    def lines(self):
-        letters, _ = self.letters
-        horizon = getattr(self.kernel, "horizon_", self.kernel.horizon)
-        return [
-            ("alphabet", f"{letters} ({len(letters)} letters)"),
-            ("model", f"{self.name}, horizon {horizon}, rho {self.kernel.rho:g}"),
-        ]
+def _kernel_of(estimator):
+    """The kernel in front of a machine, or None."""
+    return estimator[0] if hasattr(estimator, "steps") else None
 
 
-class _Direct:
-    """An estimator that takes the sequences themselves."""
-
-    prefix = ""
-
-    def __init__(self, args, spec, given, params, X, y):
-        self.args, self.name = args, spec.class_name
-        if "smoothing" in given:
-            flag, _, value = given["smoothing"]
-            given["smoothing"] = (flag, "pseudo_count", value)
-        if "seed" in given:
-            params["random_state"] = given.pop("seed")[2]
-        said = [
-            given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown")
-        ]
-        params["alphabet"], params["missing"] = _alphabet_of(X, *said)
-        machine = make_estimator(args.estimator, spec, given, **params)
-        self.letters = _letters_of(machine)
-        self.weights = with_class_weights(args, machine, y)
-        self.fitted = calibrated(args, machine)
-
-    def whole(self):
-        return self.fitted
-
-    def fit(self, X, y):
-        weighted = _given(self.weights)
-        run_fit(self.args, self.fitted, lambda: self.fitted.fit(X, y, **weighted))
-        return self.fitted.predict(X)
-
-    def lines(self):
-        alphabet, _ = self.letters
-        return [("alphabet", f"{alphabet} ({len(alphabet)} letters)")]
+def _model_lines(estimator):
+    kernel, (letters, _) = _kernel_of(estimator), _letters_of(estimator)
+    lines = [("alphabet", f"{letters} ({len(letters)} letters)")]
+    if kernel is not None:
+        horizon = getattr(kernel, "horizon_", kernel.horizon)
+        model = f"{kernel.model}, horizon {horizon}, rho {kernel.rho:g}"
+        lines.append(("model", model))
+    return lines
 
 
 def predict(args, estimator, model):
@@ -247,7 +189,7 @@ def predict(args, estimator, model):
         raise CommandError(
             f"{args.model} is a model of sequences; use --format sequences"
         )
-    of_kernel = model in MODELS.values() and hasattr(estimator, "named_steps")
+    of_kernel = model in MODELS.values() and _kernel_of(estimator) is not None
     if not of_kernel and model not in _OTHERS:
         raise CommandError(f"{args.model}: what is said about its data does not agree")
     _refuse_table_options(args)
@@ -290,44 +232,21 @@ def _places(args, estimator, X):
 
 
 def _refuse_table_options(args):
-    for flag, name in _NOT_HERE.items():
+    for name in _OF_TABLES:
         if getattr(args, name, None) not in (None, False, []):
-            raise CommandError(f"{flag} does not apply to sequences")
-
-
-# ------------------------------------------------------------------------- machines
+            flag = name.replace("_", "-")
+            raise CommandError(f"--{flag} does not apply to sequences")
 
 
 def _letters_of(estimator):
     """Alphabet and missing letters of a model of sequences."""
-    if hasattr(estimator, "named_steps"):
-        params = estimator[0].model_params
-        return params.get("alphabet"), params.get("missing", "")
-    own = getattr(estimator, "estimator", estimator)  # of a calibrated classifier
-    return own.alphabet, own.missing
-
-
-def _make_kernel(given, X):
-    """The kernel between models of the sequences, from the options."""
-    kind = given.get("sequence_model", "hmm")
-    own = _alphabet_of(X, given.get("alphabet"), given.get("unknown"))
-    params = dict(zip(("alphabet", "missing"), own))
-    for name, (owner, param) in _OWN.items():
-        if name in given:
-            if kind != owner:
-                flag = OPTIONS[name].flag
-                raise CommandError(f"{flag} does not apply to --sequence-model {kind}")
-            params[param] = given[name]
-    if "smoothing" in given:
-        params["smoothing"] = given["smoothing"]
-    return resolve_class("ProductKernel")(
-        MODELS[kind],
-        rho=given.get("rho", 0.5),
-        horizon=given.get("horizon", "mean"),
-        model_params=params,
-        random_state=given.get("seed", 0),
-        n_jobs=given.get("n_jobs"),
-    )
+    kernel = _kernel_of(estimator)
+    if kernel is not None:
+        return kernel.model_params.get("alphabet"), kernel.model_params.get(
+            "missing", ""
+        )
+    machine = getattr(estimator, "estimator", estimator)  # of a calibrated classifier
+    return machine.alphabet, machine.missing
 
 
 # ---------------------------------------------------------------------------- files

@@ -2,14 +2,14 @@
 
 import contextlib
 import inspect
-import math
+import time
 import warnings
 
 import numpy as np
 
 from maxent._commands.console import Messages, tell
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
-from maxent._commands.outcome import CommandError, Outcome, listed, one_line, quoted
+from maxent._commands.outcome import CommandError, Outcome, listed, quoted
 from maxent._commands.reports import (
     Shown,
     certificate,
@@ -27,19 +27,15 @@ from maxent._support.validation import check_memory
 __all__ = [
     "as_taken",
     "calibrated",
+    "complete",
     "cross_validate",
-    "fit_lines",
-    "fit_outcome",
     "machine_of",
     "make_estimator",
-    "run_fit",
     "takes_sparse",
-    "with_class_weights",
     "without_names",
-    "write_model",
 ]
 
-_FOLDS_OF_CALIBRATION = 5
+_FOLDS = 5
 # warning that `fit_lines` gives in terms of options
 _CONSTANT = ".*all predictions are nearly the same"
 # and one that `class_labels` has given, if `args.told_of_classes`
@@ -57,12 +53,13 @@ def make_estimator(name, spec, given, **params):
     given : dict
         Of `given_options`.
     **params
-        Parameters beside those.
+        Parameters beside those, which no option changes.
     """
     cls = resolve_class(spec.class_name)
-    known = cls._get_param_names()
-    for dest, (flag, param, value) in given.items():
-        if param not in known or dest in spec.foreign:
+    known, fixed = cls._get_param_names(), {*params}
+    for dest, (flag, names, value) in given.items():
+        param = next((one for one in names if one in known), None)
+        if param is None or param in fixed or dest in spec.foreign:
             raise CommandError(f"{flag} does not apply to the {name}")
         default = inspect.signature(cls).parameters[param].default
         params[param] = _meant(value, default) if dest.startswith("set ") else value
@@ -70,8 +67,8 @@ def make_estimator(name, spec, given, **params):
         params.setdefault("random_state", 0)
     try:
         return cls(**params)
-    except TypeError as error:  # a parameter without a default
-        raise CommandError(f"{name}: {_needed(error)}") from error
+    except TypeError:  # a parameter without a default, which motifs alone have
+        raise CommandError(f"{name}: give its --width, in letters") from None
 
 
 def _meant(value, default):
@@ -79,19 +76,13 @@ def _meant(value, default):
 
     The default of the parameter tells whether it can be meant: a label may be any text.
     """
-    words = {}
+    words = {"None": None} if default is None else {}
     if isinstance(default, bool):
         words = {"True": True, "False": False}
-    elif default is None:
-        words = {"None": None}
-    if not isinstance(default, (bool, str)):
-        words |= {"inf": math.inf, "-inf": -math.inf}
+    elif not isinstance(default, str):
+        for sign in ("", "-"):
+            words |= dict.fromkeys((f"{sign}inf", f"{sign}np.inf"), float(f"{sign}inf"))
     return words.get(value, value) if isinstance(value, str) else value
-
-
-def _needed(error):
-    text = one_line(error)
-    return "give its --width, in letters" if "'width'" in text else text
 
 
 def machine_of(estimator):
@@ -106,10 +97,28 @@ def machine_of(estimator):
             return estimator
 
 
-def calibrated(args, estimator):
-    """The estimator, with calibrated probabilities if they are asked for."""
+def calibrated(args, estimator, y, weights=None):
+    """The estimator with calibrated probabilities, if they are asked for, and weights.
+
+    A calibration knows no class weights: its sigmoid would undo them. They are taken
+    from the estimator, multiply those of the rows, and are kept as `args.class_weight`
+    for the model file.
+    """
+    args.class_weight = None
     if not args.probability:
-        return estimator
+        return estimator, weights
+    _check_calibration(args, estimator)
+    _check_classes(args, y)
+    args.class_weight = estimator.get_params(deep=False).get("class_weight")
+    if args.class_weight is not None:
+        weights = _times_class_weights(args, y, weights)
+        estimator.set_params(class_weight=None)
+    folds = _shuffled(args, _FOLDS)
+    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False), weights
+
+
+def _check_calibration(args, estimator):
+    """Refuse estimators that cannot be calibrated."""
     from sklearn.base import is_classifier
 
     label = estimator.get_params(deep=False).get("pos_label")
@@ -123,34 +132,36 @@ def calibrated(args, estimator):
             "--probability is for classifiers, and a "
             f"{type(estimator).__name__} predicts no classes"
         )
-    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+    if args.estimator == "partial":
         raise CommandError(
             "--probability cannot calibrate a machine on rows without labels; leave "
             "these out by --drop-unlabelled and train another estimator, such as "
             "classifier"
         )
-    folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
-    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 
 
-def with_class_weights(args, estimator, y, weights=None):
-    """Weights of the rows, times those of their classes with --probability.
+def _check_classes(args, y):
+    """Refuse classes with fewer rows than the calibration has folds."""
+    classes, counts = np.unique(y, return_counts=True)
+    beside = ""
+    if args.cv is not None:  # the rows of a fold are left out of its fit
+        counts = counts - np.ceil(counts / max(args.cv, 2)).astype(int)
+        beside = " beside a fold of --cv"
+    if counts.min() < _FOLDS:
+        raise CommandError(
+            f"--probability calibrates on {_FOLDS} folds, and the class "
+            f"{classes.tolist()[counts.argmin()]!r} has fewer rows{beside}: "
+            f"{counts.min()}"
+        )
 
-    A calibration knows no class weights: its sigmoid would undo them. They are taken
-    from the estimator, and kept as `args.class_weight` for the model file.
-    """
-    args.class_weight = None
-    given = estimator.get_params(deep=False).get("class_weight")
-    if not args.probability or given is None:
-        return weights
+
+def _times_class_weights(args, y, weights):
     from maxent.discrimination._class_rows import class_rows
 
     try:
-        _, keep, _, _, product = class_rows(args.estimator, y, weights, given)
+        _, keep, *_, product = class_rows(args.estimator, y, weights, args.class_weight)
     except ValueError as error:
         raise CommandError(in_shell(error, args)) from error
-    estimator.set_params(class_weight=None)
-    args.class_weight = given
     weights = np.zeros(len(y))
     weights[keep] = product
     return weights
@@ -242,7 +253,7 @@ def cross_validate(args, estimator, X, y, **params):
 
     run_fit(args, estimator, run)
     predicted = found["predicted"]
-    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+    if args.estimator == "partial":
         predicted, y = _labelled(predicted, y)
     name, regression = "cross-validation error", y.dtype.kind == "f"
     text = error_text(predicted, y, {} if regression else {"classes_": np.unique(y)})
@@ -256,10 +267,53 @@ def _labelled(predicted, y):
     return np.asarray(predicted)[kept], np.array(y[kept].tolist())
 
 
-def fit_lines(estimator, predicted, y):
-    """Lines about a fit: classes, training error, certificate."""
+def complete(args, estimator, y, *, fit, predict, lines, extra, names=None):
+    """Fit, write the model file, and report; without a file report only.
+
+    Parameters
+    ----------
+    args : Namespace
+    estimator : estimator
+    y : ndarray or None
+        Labels.
+    fit, predict : callable()
+        Fit the estimator, and return its predictions of the same rows.
+    lines : callable()
+        Return lines about the data.
+    extra : callable()
+        Return what the model file keeps beside the estimator.
+    names : list of str, optional
+        Of the features that the estimator is fitted to.
+
+    Returns
+    -------
+    outcome : Outcome
+    """
+    if args.model is None:
+        return Outcome(report(args, lines()))
+    start = time.perf_counter()
+    run_fit(args, estimator, fit)
+    seconds = time.perf_counter() - start
+    _write_model(args, estimator, extra(), names)
+    shown = [*lines(), *fit_lines(args, estimator, predict(), y, names)]
+    shown += [("time", Shown(f"{seconds:.3g} s", seconds)), ("written", args.model)]
+    converged = vars(machine_of(estimator)).get("converged_", True)
+    if not converged:
+        tell(
+            "maxent fit: the tolerance was not reached; the model is written all the "
+            "same"
+        )
+    return Outcome(report(args, shown), 0 if converged else 1, args.model)
+
+
+def fit_lines(args, estimator, predicted, y, names):
+    """Lines about a fit: what it has chosen, classes, training error, certificate."""
     machine = machine_of(estimator)
     state, lines = vars(machine), []
+    if hasattr(machine, "get_support"):
+        lines.append(("selected", _selected(machine, names)))
+    if hasattr(machine, "pos_label_"):
+        lines.append(("motif sought in", machine.pos_label_))
     if "classes_" in state and y is not None:
         counts = {c: int((y == c).sum()) for c in state["classes_"].tolist()}
         text = listed(f"{c} ({n})" for c, n in counts.items())
@@ -272,13 +326,20 @@ def fit_lines(estimator, predicted, y):
     found = verdict(machine, predicted, y)
     if is_regressor(machine):
         lines.append(("labels", _shown_numbers(y)))
-        _warn_of_units(machine, predicted, y)
+        _warn_of_units(args, machine, predicted, y)
     if found is not None:
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
     hint_at_contamination(machine, predicted)
     hint_at_reversal(estimator)
     return lines + certificate(state)
+
+
+def _selected(machine, names):
+    chosen = machine.get_support(indices=True).tolist()
+    called = [names[i] if names else i for i in chosen]
+    text = f"{len(chosen)}: {listed(called)}" if chosen else "none"
+    return Shown(text, called)
 
 
 def _shown_numbers(y):
@@ -288,7 +349,7 @@ def _shown_numbers(y):
     return Shown(f"numbers from {low:.6g} to {high:.6g}, {n} different", values)
 
 
-def _warn_of_units(machine, predicted, y):
+def _warn_of_units(args, machine, predicted, y):
     """Warn of labels that are all alike, or no better predicted than by their mean."""
     from maxent.discrimination._constant_fits import constant_remedy
 
@@ -300,27 +361,11 @@ def _warn_of_units(machine, predicted, y):
         )
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
-    flags = {"C": "-C"}
-    remedy = constant_remedy(
-        machine, spread, lambda name, x: f"{flags.get(name, '--' + name)} {x:.2g}", " "
-    )
+    remedy = in_shell(constant_remedy(machine, spread, " "), args)
     tell(
         "maxent fit: warning: the predictions are no better than the mean of the "
         f"labels: {remedy}"
     )
-
-
-@contextlib.contextmanager
-def _named(estimator, names):
-    """The estimator with the names of its features, as a fit to a data frame has them.
-
-    The fit itself is to an array, as are predictions here, which have none.
-    """
-    machines = [] if names is None else [estimator, machine_of(estimator)]
-    for machine in machines:
-        machine.feature_names_in_ = np.array(names, dtype=object)
-    yield
-    without_names(estimator)
 
 
 def without_names(estimator):
@@ -329,7 +374,7 @@ def without_names(estimator):
         vars(machine).pop("feature_names_in_", None)
 
 
-def write_model(args, estimator, extra, names=None):
+def _write_model(args, estimator, extra, names=None):
     """Write the model file, or say why the estimator cannot be saved.
 
     Of linear machines it holds no training rows. `names` are those of the features that
@@ -340,23 +385,13 @@ def write_model(args, estimator, extra, names=None):
     compact = vars(machine).get("kernel") == "linear"
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
-        last.set_params(cv=_FOLDS_OF_CALIBRATION)
+        last.set_params(cv=_FOLDS)
+    if names is not None:  # which the fit, to an array, has not had
+        for one in (estimator, machine_of(estimator)):
+            one.feature_names_in_ = np.array(names, dtype=object)
     try:
-        with _named(estimator, names):
-            save(estimator, args.model, extra=extra, compact=compact)
-            args.written = args.model
+        save(estimator, args.model, extra=extra, compact=compact)
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
-
-
-def fit_outcome(args, estimator, lines, seconds):
-    """The report of a fit whose model is written."""
-    converged = vars(machine_of(estimator)).get("converged_", True)
-    time = Shown(f"{seconds:.3g} s", seconds)
-    lines = [*lines, ("time", time), ("written", args.model)]
-    if not converged:
-        tell(
-            "maxent fit: the tolerance was not reached; the model is written all the "
-            "same"
-        )
-    return Outcome(report(args, lines), 0 if converged else 1, args.model)
+    args.written = args.model
+    without_names(estimator)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import maxent
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.console import show, tell
 from maxent._commands.options import add_options
@@ -48,8 +49,8 @@ maxent info --json model.npz""",
 
 
 class _Parser(argparse.ArgumentParser):
-    def print_help(self, file: object = None) -> None:
-        show(self.format_help())
+    def _print_message(self, message: str, file: object = None) -> None:
+        show(message)  # of --help and --version
 
     def parse_args(  # type: ignore[override]  # of the overloads that are used
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -65,20 +66,6 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         tell(f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)")
         self.exit(2)
-
-
-class _Version(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> NoReturn:
-        import maxent
-
-        show(f"maxent {maxent.__version__}\n")
-        parser.exit()
 
 
 class _Completion(argparse.Action):
@@ -122,7 +109,10 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="print the version and exit"
+        "--version",
+        action="version",
+        version=f"maxent {maxent.__version__}",
+        help="print the version and exit",
     )
     parser.add_argument(
         "--print-completion",

@@ -11,6 +11,7 @@ from maxent._inputs.integer_tables import count_integers, encode_integers
 from maxent._inputs.plain_categories import missing_values, plain_categories
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
+from maxent._support.remedies import MAKE_BINS
 from maxent._support.typing import NDArray
 from maxent._support.validation import called, names_of_columns, user_stacklevel
 
@@ -213,8 +214,8 @@ def _warn_of_numbers(quantities, n, names):
         warnings.warn(
             f"the {called('column', quantities, names)} of X hold{'s' * one} "
             f"{'' if one else 'up to '}{most} different numbers in {n} rows: bin "
-            f"{'it' if one else 'them'} to make categories, for instance by "
-            "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
+            f"{'it' if one else 'them'} to make categories, {MAKE_BINS}, or "
+            f"drop {'it' if one else 'them'}.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

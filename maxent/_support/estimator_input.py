@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent._support.frames import refuse_twins
+from maxent._support.remedies import TAKE_REGRESSOR
 from maxent._support.typing import NDArray
 from maxent._support.validation import user_stacklevel
 
@@ -120,8 +121,8 @@ def check_labels(y: NDArray[Any]) -> None:
         _refuse_objects(y)
         raise ValueError(
             f"Unknown label type: continuous. y={v.shown(y.tolist())} holds numbers "
-            "that are not integers, and a classifier needs classes; use a regressor "
-            "such as MEDRegressor, or make classes, for instance by numpy.digitize."
+            f"that are not integers, and a classifier needs classes; {TAKE_REGRESSOR}, "
+            "or make classes, for instance by numpy.digitize."
         ) from None
 
 
@@ -133,7 +134,7 @@ def _warn_of_many_classes(y: NDArray[Any]) -> None:
     if not (many or (numeric and m > _MOST_NUMBERS and _FEWEST_ROWS * m > n)):
         return
     remedy = (
-        "if they are quantities, use a regressor such as MEDRegressor"
+        f"if they are quantities, {TAKE_REGRESSOR}"
         if numeric
         else "if they are identifiers of the rows, choose another column"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxent._support.column_scales import scale_remedy
+from maxent._support.remedies import SCALE_FEATURES, scale_remedy
 from maxent._support.typing import Callback, FloatArray, FloatArrayOrScalar
 from maxent._support.validation import user_stacklevel
 
@@ -472,10 +472,10 @@ def store_certificate(estimator, result):
 def _iteration_remedy(held, asked, bound):
     """Remedy where the bound `held` ended a fit that was given `asked`."""
     if held is None or held >= asked:
-        return f"raise {bound} (now {asked}), raise tol, or scale the features"
+        return f"raise {bound} (now {asked}), raise tol, or {SCALE_FEATURES}"
     return (
         f"this solver takes at most {held} iterations ({bound}={asked} changes "
-        "nothing): raise tol, scale the features, or choose another solver"
+        f"nothing): raise tol, {SCALE_FEATURES}, or choose another solver"
     )
 
 
@@ -514,7 +514,7 @@ def warn_not_converged(name, result, tol, max_iter, X=None, bound="max_iter"):
     elif result.status is Status.STALLED:
         remedy = "raise tol: rounding allows no further progress on this problem"
     else:
-        remedy = "scale the features or lower C"
+        remedy = f"{SCALE_FEATURES} or lower C"
     warnings.warn(
         f"{name} stopped with status {result.status.value!r} after {result.n_iter} "
         f"iterations: {_shortcomings(result, tol)}; {remedy}.",

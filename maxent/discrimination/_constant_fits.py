@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from maxent._support.remedies import SCALE_FEATURES
 from maxent._support.validation import user_stacklevel
 from maxent.discrimination.grams.kernel_parameters import resolve_gamma
 
@@ -37,7 +38,7 @@ def warn_of_constant(model, X, y, keep):
     order = np.argsort(target, kind="stable")
     ends = keep[np.r_[order[:_ROWS], order[_ROWS:][-_ROWS:]]]
     if np.ptp(model._scores(X[ends], 1)) < _CONSTANT * spread:
-        remedy = constant_remedy(model, spread, "{}={:.2g}", ", ")
+        remedy = constant_remedy(model, spread)
         warnings.warn(
             f"MEDRegressor: all predictions are nearly the same: {remedy}.",
             UserWarning,
@@ -45,7 +46,7 @@ def warn_of_constant(model, X, y, keep):
         )
 
 
-def constant_remedy(model, spread, form, between):
+def constant_remedy(model, spread, between=", "):
     """Name the parameters to change in a regressor no better than the mean target.
 
     Parameters
@@ -53,10 +54,8 @@ def constant_remedy(model, spread, form, between):
     model : MEDRegressor
     spread : float
         Standard deviation of the targets.
-    form : str or callable(name, value)
-        Format of a parameter and its value.
-    between : str
-        What stands between them.
+    between : str, default=", "
+        What stands between parameters and their values.
 
     Returns
     -------
@@ -81,13 +80,13 @@ def constant_remedy(model, spread, form, between):
             found["sharpness"] = model.sharpness / spread
     else:
         return (
-            "scale the features, for instance by StandardScaler, raise C, or give "
+            f"{SCALE_FEATURES}, for instance by StandardScaler, raise C, or give "
             "features that say more of the targets"
         )
     if model.margin in _WITHOUT_SHARPNESS:
         found.pop("sharpness", None)
-    write = form if callable(form) else form.format
-    return f"{why}; try {between.join(write(*item) for item in found.items())}"
+    values = between.join(f"{name}={value:.2g}" for name, value in found.items())
+    return f"{why}; try {values}"
 
 
 def _larger_gamma(model):

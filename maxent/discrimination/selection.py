@@ -21,6 +21,7 @@ from maxent._support.fitted import (
     fresh_state,
 )
 from maxent._support.progress import progress_of, with_progress
+from maxent._support.remedies import ONE_AGAINST_REST, SCALE_FEATURES
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
@@ -213,8 +214,7 @@ n_features_in_
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
-                f"multiclass with {len(self.classes_)} classes; wrap the estimator in "
-                "sklearn.multiclass.OneVsRestClassifier."
+                f"multiclass with {len(self.classes_)} classes; {ONE_AGAINST_REST}."
             )
         data, origin = near_zero(self._rows_to_fit(X, keep), bias)
         signs = np.where(codes == 1, 1.0, -1.0)
@@ -246,7 +246,7 @@ n_features_in_
         margin = classification_margin(self.margin, self.sharpness)
         if margin.unit_potential.hard:
             raise ValueError(
-                f"margin={margin!r} is not available with switches: the cost of a "
+                f"margin={self.margin!r} is not available with switches: the cost of a "
                 "scaled machine is not quadratic; use margin='exponential' with a "
                 "large C."
             )
@@ -329,8 +329,8 @@ n_features_in_
             f"MEDFeatureSelector: no feature passes threshold={self.threshold!r}, an "
             f"inclusion probability above {self.threshold_:.3g}; the largest is "
             f"{most:.3g}, with prior_inclusion={self.prior_inclusion!r}. "
-            f"{balance or 'L'}ower the threshold, raise C, or set max_features with "
-            "threshold=-np.inf. Small features need larger weights: standardise them.",
+            f"{balance or 'L'}ower the threshold, raise C, set max_features with "
+            f"threshold=-np.inf, or {SCALE_FEATURES}.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

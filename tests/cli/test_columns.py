@@ -1,13 +1,20 @@
 """The command line on columns: text or numbers, bins, indices, rows without labels."""
 
+import itertools
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from command_line import assert_one_sentence, pairs, read_rows
 from scipy.stats import rankdata
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
 
+from maxent._commands import columns
 from maxent._commands.bins import Bins, quantiles
 from maxent._persistence.persistence import load
 
@@ -55,7 +62,7 @@ def test_numbers_in_bins_are_categories(run, tmp_path, rng):
     path.write_text("\n".join(["a,b,c,kind,k", *rows]) + "\n")
     common = "fit", path, model, "--estimator", "chowliu"
     _, _, err = run(*common)
-    assert "bin them by --bins 5, or drop them by --ignore a,b" in err
+    assert "by --bins 5, or drop them; --ignore a,b leaves them out" in err
     code, out, err = run(*common, "--bins", 4, "-v", 3)
     assert (code, err, pairs(out)["columns in bins"]) == (0, "", "a (4), b (4)")
     found, _ = load(model, return_extra=True)
@@ -192,6 +199,44 @@ def test_the_median_is_that_of_numpy(rng):
     for size in range(1, 12):
         values = rng.normal(size=size)
         assert quantiles(values, 2) == np.median(values)
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_of_text_are_those_of_scikit_learn(rng, monkeypatch, drop, sparse):
+    monkeypatch.setattr(columns, "_DENSE_BYTES", 0)
+    monkeypatch.setattr(columns, "_SPARSE_SHARE", 1.1)
+    names = ["a", "b", "c", "d"]
+    for text in itertools.product([False, True], repeat=4):
+        X = np.empty((12, 4), dtype=object)
+        for j, is_text in enumerate(text):
+            values = [*"xyz", None] if is_text else [-1.0, 0.0, 2.5, np.nan]
+            X[:, j] = rng.choice(np.array(values, dtype=object), 12)
+        one_hot = OneHotEncoder(drop=drop, handle_unknown="ignore")
+        oracle = ColumnTransformer(
+            [
+                (
+                    "n",
+                    SimpleImputer(strategy="median"),
+                    np.flatnonzero(~np.array(text)),
+                ),
+                ("t", one_hot, np.flatnonzero(text)),
+            ],
+            sparse_threshold=0.0,
+            verbose_feature_names_out=False,
+        ).fit(columns.named_missing(X))
+        step = columns.Columns(list(text), drop, sparse).fit(X)
+        assert columns.names_of(step.state_, names) == list(
+            oracle.get_feature_names_out(names)
+        )
+        X[3, np.array(text)] = "new"
+        found = step.transform(X)
+        assert sp.issparse(found) == sparse
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories")
+            expected = oracle.transform(columns.named_missing(X))
+        found = found.toarray() if sparse else found
+        np.testing.assert_array_equal(found, expected.astype(float))
 
 
 _NUMBERS = ("classifier", "regressor", "selector", "gaussian", "logistic", "partial")

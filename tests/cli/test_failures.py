@@ -287,6 +287,12 @@ def of_kind(tmp_path, name):
         X[:, 1] = 7
     if name == "three classes":
         y[::3] = ["maybe"] * 10
+    if name == "real labels":
+        y = X[:, 0].tolist()
+    if name == "few rows":
+        X, y = X[:14], ["yes", "no"] * 7
+    if name == "scales":
+        X[:, 1] *= 1e6
     if name == "many columns":
         X = np.hstack([X] * 14)
     if name == "one row":
@@ -303,27 +309,31 @@ def of_kind(tmp_path, name):
 
 # Table, options of fit, and words of what it says.
 WORDS = [
-    ("constant", "gaussian", "constant in column 'b', left out of the model"),
-    ("constant", "outliers", "column 'b': constant in .*drop it by --ignore b"),
-    ("constant", "mixture", "column 'b' is constant.* by --ignore b"),
+    ("constant", "gaussian", "constant in feature 'b', left out of the model"),
+    ("constant", "outliers", "feature 'b' of X: constant in .*; --ignore b leaves it"),
+    ("constant", "mixture", "column 'b' of X is constant.*; --ignore b leaves it out"),
     ("sparse", "gaussian", "constant in feature 2 .its index in the file.,"),
     ("three classes", "selector", "; train classifier, gaussian"),
-    ("three classes", "partial", "all labels are known, train classifier"),
-    ("one row", "mixture", "the table has 1 row, and LMEGaussianMixture needs 2"),
-    ("plain", "dirichlet", "-[0-9.]+ in column '[abc]', row [0-9]+ "),
-    ("plain", "boltzmann", "in column 'a', row 0 .counted from 0. is not binary"),
-    ("plain", "tree", "columns 'a', 'b', 'c' hold .* --bins 5, or .* --ignore a,b,c"),
+    ("three classes", "partial", "train classifier, .* where all labels are known"),
+    ("one row", "mixture", "1 sample.* minimum of 2 is required by LMEGaussianMix"),
+    ("plain", "dirichlet", "row [0-9]+ .counted from 0., column '[abc]'=-[0-9.]+; "),
+    ("plain", "boltzmann", "row 0 .counted from 0., column 'a'=[0-9.]+ is not binary"),
+    ("plain", "tree", "columns 'a', 'b', 'c' of X .* --bins 5, or .* --ignore a,b,c"),
     ("many columns", "chowliu", "columns 'x0', 'x1', .* hold .*--ignore x0,x1,.*,x41"),
-    ("plain", "selector --margin fixed", "--margin fixed is not available"),
+    ("plain", "selector --margin fixed", "--margin fixed is not available .*--marg"),
     ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),
     ("plain", "mixture --starts 0", "--starts 0 must be an integer"),
     ("plain", "classifier --max-iter 1", "raise --max-iter .now 1., raise --tol, or"),
     ("plain", "logistic --max-iter 1", "raise --max-iter .now 1. or --tol"),
-    ("plain", "outliers --contamination 2", "--contamination 2.0 must be a share"),
+    ("plain", "outliers --contamination 2", "--contamination 2.0 must be None or a sh"),
     ("plain", "classifier --set multi_class=x", "--set multi_class=x is not known"),
     ("plain", "gaussian -C 1e-9", "raise -C or --level"),
     ("plain", "gaussian --level=-1e9", "--level or --set percentile=VALUE"),
     ("constant", "gaussian --header --ignore b,c,a", "no columns but those"),
+    ("one row", "classifier --probability", "class '(yes|no)' has fewer rows: 1"),
+    ("few rows", "classifier --probability -v 2", "and .* has fewer rows beside a"),
+    ("real labels", "partial", "; train --estimator regressor, or make classes"),
+    ("scales", "classifier --max-iter 1", "scale the columns by --standardize: their"),
     ("plain", "classifier -v 20", "no class has so many rows"),
 ]
 
@@ -362,7 +372,32 @@ def test_tolerances_of_models_inside_a_kernel_have_their_own_option():
         command="fit", standardize=False, estimator="classifier", sequences=True
     )
     text = "CategoricalHMM.fit_many: no fit converged; raise max_iter or tol. See"
-    assert in_shell(text, args).endswith("no fit converged; raise --em-tol")
+    assert "; raise max_iter or --em-tol. See" in in_shell(text, args)
+
+
+def of_fit(**more):
+    return SimpleNamespace(
+        **{"command": "fit", "standardize": False, "estimator": "classifier"} | more
+    )
+
+
+@pytest.mark.parametrize(
+    "text, said, more",
+    [
+        ("tol=-1 must be > 0.", "--tol -1 must be > 0.", {}),
+        ("Raise C or tol, or lower gamma", "Raise -C or --tol, or lower --gamma", {}),
+        ("the kernel of C and a bias", "the kernel of C and a bias", {}),
+        ("solver='smo' or max_rounds=3", "--set solver=smo or max_rounds=3", {}),
+        ("class_weight['a']=-1", "class_weight['a']=-1", {}),
+        ("the letter 'C' or 'tol'", "the letter 'C' or 'tol'", {}),
+        ("n_init=2 is few", "--starts 2 is few", {"estimator": "mixture"}),
+        ("bias=3", "--set bias=3", {"estimator": "boltzmann"}),
+        ("raise tol, or scale the features.", "raise --tol.", {"standardize": True}),
+        ("missing='N'", "--unknown N", {"estimator": "motif", "sequences": True}),
+    ],
+)
+def test_parameters_are_the_options_that_set_them(text, said, more):
+    assert in_shell(text, of_fit(**more)) == said
 
 
 def test_warnings_are_told_when_they_come_and_once(capsys):

@@ -513,15 +513,15 @@ def defaults_of(option, catalog):
     found = {}
     for name, spec in catalog.items():
         known = inspect.signature(resolve_class(spec.class_name).__init__).parameters
-        if option.param in known:
-            found[name] = known[option.param].default
+        for param in known.keys() & {*option.params}:
+            found[name] = known[param].default
     return found
 
 
 def test_the_defaults_of_the_help_are_those_of_the_estimators():
     told = 0
     for dest, option in OPTIONS.items():
-        if not option.param or not option.default or dest in OWN:
+        if not option.params or not option.default or dest in OWN:
             continue
         for catalog in (TABLES, SEQUENCES):
             for name, default in defaults_of(option, catalog).items():
@@ -1029,13 +1029,13 @@ def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
 
     model = tmp_path / "m"
     with monkeypatch.context() as patch:
-        patch.setattr("maxent._commands.fit.fit_lines", interrupted)
+        patch.setattr("maxent._commands.training.fit_lines", interrupted)
         code, out, err = run("fit", crabs, model, "--label", "sex")
     said = f"interrupted; {model} is written all the same\n"
     assert (code, out, err) == (130, "", f"maxent fit: {said}")
     assert run("info", model, "-q")[0] == 0
     with monkeypatch.context() as patch:
-        patch.setattr("maxent._commands.fit.write_model", interrupted)
+        patch.setattr("maxent._commands.training._write_model", interrupted)
         _, _, err = run("fit", crabs, tmp_path / "other", "--label", "sex")
     assert err == "maxent fit: interrupted\n"
     out = tmp_path / "p.csv"

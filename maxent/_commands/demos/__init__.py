@@ -26,10 +26,11 @@ def demo(args):
         raise CommandError(f"--seed {args.demo_seed} is negative; use 0, 1, 2 ...")
     picture = _picture(args)
     run = importlib.import_module(f"maxent._commands.demos.{args.name}").run_demo
-    report, converged, picture = run(args.demo_seed, picture)
-    if not converged:
+    outcome = run(args.demo_seed)
+    report, picture = outcome.drawn(picture)
+    if not outcome.converged:
         tell("maxent demo: a fit did not reach its tolerance")
-    return Outcome("" if args.quiet else report, 0 if converged else 1, picture)
+    return Outcome("" if args.quiet else report, 1 - outcome.converged, picture)
 
 
 def _picture(args):

@@ -1,50 +1,61 @@
-"""What the demonstrations share: a figure written whole, and aligned tables."""
+"""What the demonstrations share: their outcome, and aligned tables."""
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from maxent._support.files import whole_file
 
-__all__ = ["draw", "table", "told"]
+__all__ = ["Demo", "table"]
 
 
-def draw(path, paint, size=(10.0, 4.2)):
-    """Let `paint` draw on a new figure, and write it.
+@dataclass(frozen=True)
+class Demo:
+    """Outcome of a demonstration.
 
-    Parameters
+    Attributes
     ----------
-    path : str or None
-        File to write, whole or not at all; None draws nothing.
+    text : str
+        What to print: a table, and how to read it.
+    converged : bool
+        Whether every fit reached its tolerance.
     paint : callable(figure)
+        Draws the picture.
     size : tuple of float
-        In inches.
-
-    Returns
-    -------
-    path : str or None
-        The file written; None without one, or without matplotlib.
+        Of the picture, in inches.
     """
-    if path is None:
-        return None
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        return None
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    paint(figure)
-    with whole_file(path) as stream:
-        figure.savefig(stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150)
-    return path
 
+    text: str
+    converged: bool
+    paint: Callable[[Any], None]
+    size: tuple[float, float] = (10.0, 4.2)
 
-def told(text, asked, written):
-    """The report with what became of the picture."""
-    if asked is None:
-        return text
-    if written is None:
-        return f"{text}\nmatplotlib is not installed, so no picture is drawn.\n"
-    return f"{text}\nPicture written to {written}\n"
+    def drawn(self, path):
+        """The report, and the file of the picture or None.
+
+        Parameters
+        ----------
+        path : str or None
+            File to write, whole or not at all; None draws nothing.
+        """
+        if path is None:
+            return self.text, None
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError:
+            return (
+                f"{self.text}\nmatplotlib is not installed, so no picture is drawn.\n"
+            ), None
+        figure = Figure(figsize=self.size, layout="constrained")
+        FigureCanvasAgg(figure)
+        self.paint(figure)
+        with whole_file(path) as stream:
+            figure.savefig(
+                stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150
+            )
+        return f"{self.text}\nPicture written to {path}\n", path
 
 
 def table(rows):

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import draw, table, told
+from maxent._commands.demos._drawing import Demo, table
 from maxent._support.results import gap_text
 
 # Machines compared: name, margin prior, kernel.  C = 10 for all of them.
@@ -17,25 +17,8 @@ MACHINES = [
 C = 10.0
 
 
-def run_demo(seed, picture):
-    """Train, draw, and tell.
-
-    Parameters
-    ----------
-    seed : int
-        Of the split into 80 training and 120 test rows.
-    picture : str or None
-        File to draw into.
-
-    Returns
-    -------
-    report : str
-        What to print: one table, and how to read it.
-    converged : bool
-        Whether every fit reached its tolerance.
-    picture : str or None
-        The file written; None without matplotlib.
-    """
+def run_demo(seed):
+    """Train and tell."""
     from maxent.datasets import load_crabs
     from maxent.discrimination import MEDClassifier
 
@@ -68,10 +51,10 @@ def run_demo(seed, picture):
         "error is at most the loo bound.  MED: exponential margin prior; SVM: its\n"
         f"limit, the hinge; C = {C:g}.  Times: best of 3.\n"
     )
-    written = draw(
-        picture, lambda figure: _paint(figure, X, y, train, test, rows), (12, 7.8)
+    return Demo(
+        *(text, converged, lambda figure: _paint(figure, X, y, train, test, rows)),
+        size=(12.0, 7.8),
     )
-    return told(text, picture, written), converged, written
 
 
 def _best_time(call, repeats=3):
@@ -130,27 +113,17 @@ def _draw_boundary(axes, X, y):
 
 
 def _draw_path(axes, X, y, train, test):
+    from sklearn.metrics.pairwise import rbf_kernel
+
     from maxent.discrimination import ExponentialMargin, dual_path
-    from maxent.discrimination.grams.kernel_parameters import resolve_gamma
-    from maxent.discrimination.grams.vector_kernels import VectorKernel
     from maxent.displays import DualPathDisplay
 
-    kernel = VectorKernel(X, "rbf", gamma=resolve_gamma("scale", X[train]))
-    train, test = np.flatnonzero(train), np.flatnonzero(test)
+    K = rbf_kernel(X, X[train], gamma=1 / (X.shape[1] * X[train].var()))
     signs = np.where(y == y[0], -1, 1)
     values, tol = np.geomspace(0.1, 1e3, 13), 1e-6
-    results = dual_path(
-        kernel.block(train, train), signs[train], ExponentialMargin(), values, tol=tol
-    )
-    DualPathDisplay.from_results(
-        values,
-        results,
-        y=signs[train],
-        K_test=kernel.block(test, train),
-        y_test=signs[test],
-        ax=axes,
-        tol=tol,
-    )
+    path = dual_path(K[train], signs[train], ExponentialMargin(), values, tol=tol)
+    known = {"y": signs[train], "K_test": K[test], "y_test": signs[test]}
+    DualPathDisplay.from_results(values, path, **known, ax=axes, tol=tol)
 
 
 def _draw_errors(axes, rows):

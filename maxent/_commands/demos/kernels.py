@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import draw, table, told
+from maxent._commands.demos._drawing import Demo, table
 
 __all__ = ["run_demo"]
 
@@ -12,23 +12,8 @@ HORIZONS = (0, 1, 2, 4, 8, 16)
 _PER_CLASS, _LENGTH = 30, 80  # sequences of each class; the first half is for training
 
 
-def run_demo(seed, picture):
-    """Train on product kernels of Markov chains, draw, and tell.
-
-    Parameters
-    ----------
-    seed : int
-        Of the made sequences.
-    picture : str or None
-        File to draw into.
-
-    Returns
-    -------
-    report : str
-    converged : bool
-    picture : str or None
-        The file written.
-    """
+def run_demo(seed):
+    """Train on product kernels of Markov chains and tell."""
     X, y = _sequences(seed)
     train = np.arange(len(X)) % 2 == 0
     rows, kernels, converged = [], {}, True
@@ -46,8 +31,7 @@ def run_demo(seed, picture):
         "tells whether it separates them.\n"
     )
     own = [X[i] for i in np.flatnonzero(train)]
-    written = draw(picture, lambda figure: _paint(figure, kernels, own, y[train]))
-    return told(text, picture, written), converged, written
+    return Demo(text, converged, lambda figure: _paint(figure, kernels, own, y[train]))
 
 
 def _sequences(seed):

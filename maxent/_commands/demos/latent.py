@@ -4,30 +4,15 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import draw, table, told
+from maxent._commands.demos._drawing import Demo, table
 
 __all__ = ["run_demo"]
 
 _COMPONENTS, _STARTS, _SHOWN = 4, 40, 6
 
 
-def run_demo(seed, picture):
-    """Fit mixtures from many starts, draw, and tell.
-
-    Parameters
-    ----------
-    seed : int
-        Of the starts.
-    picture : str or None
-        File to draw into.
-
-    Returns
-    -------
-    report : str
-    converged : bool
-    picture : str or None
-        The file written.
-    """
+def run_demo(seed):
+    """Fit mixtures from many starts and tell."""
     from maxent.datasets import load_crabs
     from maxent.latent import LMEGaussianMixture
 
@@ -63,8 +48,10 @@ def run_demo(seed, picture):
         "Latent maximum entropy keeps the candidate that assumes least, maximum\n"
         "likelihood the one that fits these rows best. Neither has seen the kinds.\n"
     )
-    written = draw(picture, lambda figure: _paint(figure, model, X, chosen["entropy"]))
-    return told(text, picture, written), bool(model.converged_), written
+    return Demo(
+        *(text, bool(model.converged_)),
+        lambda figure: _paint(figure, model, X, chosen["entropy"]),
+    )
 
 
 def _shape(data):

@@ -4,30 +4,15 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import draw, table, told
+from maxent._commands.demos._drawing import Demo, table
 
 __all__ = ["run_demo"]
 
 _SEQUENCES, _LENGTH, _WIDTH = 200, 30, 6
 
 
-def run_demo(seed, picture):
-    """Train, draw, and tell.
-
-    Parameters
-    ----------
-    seed : int
-        Of the made sequences and the starts.
-    picture : str or None
-        File to draw into.
-
-    Returns
-    -------
-    report : str
-    converged : bool
-    picture : str or None
-        The file written.
-    """
+def run_demo(seed):
+    """Train and tell."""
     from maxent.datasets import make_planted_motifs
     from maxent.minentropy import M3EMotifClassifier
 
@@ -55,8 +40,10 @@ def run_demo(seed, picture):
         f"Of {len(positive)} test sequences with the site, {hit} have it found, to a "
         f"letter. Planted motif: {best}.\nTime of the fit: {seconds:.1f} s.\n"
     )
-    written = draw(picture, lambda figure: _paint(figure, model, X[test], y[test]))
-    return told(text, picture, written), bool(model.converged_), written
+    return Demo(
+        *(text, bool(model.converged_)),
+        lambda figure: _paint(figure, model, X[test], y[test]),
+    )
 
 
 def _row(name, predict, X, y, train, test):

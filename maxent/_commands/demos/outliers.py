@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import draw, table, told
+from maxent._commands.demos._drawing import Demo, table
 from maxent._support.results import gap_text
 
 __all__ = ["run_demo"]
@@ -12,23 +12,8 @@ __all__ = ["run_demo"]
 _SHARE = 0.05  # of the training rows, called outliers
 
 
-def run_demo(seed, picture):
-    """Train detectors on crabs only, draw, and tell.
-
-    Parameters
-    ----------
-    seed : int
-        Of the split and of the made outliers.
-    picture : str or None
-        File to draw into.
-
-    Returns
-    -------
-    report : str
-    converged : bool
-    picture : str or None
-        The file written.
-    """
+def run_demo(seed):
+    """Train detectors on crabs only and tell."""
     train, test, false = _rows(seed)
     rows, models, converged = [], {}, True
     for name in ("gaussian", "mixture"):
@@ -44,8 +29,7 @@ def run_demo(seed, picture):
         "Every measurement of a made crab is that of a crab; only their relations are\n"
         "wrong. The duality gap bounds how far a density is from the best one.\n"
     )
-    written = draw(picture, lambda figure: _paint(figure, models, test, false))
-    return told(text, picture, written), converged, written
+    return Demo(text, converged, lambda figure: _paint(figure, models, test, false))
 
 
 def _rows(seed):

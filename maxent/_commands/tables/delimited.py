@@ -19,7 +19,7 @@ from maxent._commands.tables.cells import (
     whole,
 )
 from maxent._commands.tables.column_choice import ColumnNames
-from maxent._commands.tables.mixed_columns import cell_fault, fault_kind, mixed_columns
+from maxent._commands.tables.mixed_columns import mixed_columns
 from maxent._support.files import is_missing
 
 __all__ = ["CSVReader"]
@@ -210,12 +210,13 @@ class CSVReader:
         labelled,
         n_features,
         feature_names,
-        columns="numbers",
-        text=None,
-        ignore=(),
-        beside=None,
-        layout=None,
+        columns,
+        text,
+        ignore,
+        beside,
+        layout,
     ):
+        """Read the table; the arguments are those of `read_table`."""
         chosen = self.columns.choose(
             *(label, labelled, n_features, feature_names),
             *(ignore, beside or {}, layout),
@@ -283,7 +284,7 @@ class CSVReader:
         if X is not None and np.isfinite(X).all() and _finite(y) and not absent:
             return X, y
         if columns == "numbers":
-            return self._read_slowly(features, target, labelled)
+            text = [False] * len(features)
         cells, labels, lines = [], [], []
         for line, row in self._even_rows():
             cells.append([row[i].strip() for i in features])
@@ -292,7 +293,7 @@ class CSVReader:
         X = mixed_columns(
             cells,
             lambda i, j, *fault: self._cell_error(lines[i], features[j], *fault),
-            missing=columns != "text",
+            missing=columns not in ("numbers", "text"),
             any_text=columns == "categories",
             text=text,
         )
@@ -366,21 +367,6 @@ class CSVReader:
                     f"has {self.width}{cause}"
                 )
             yield line, row
-
-    def _read_slowly(self, features, target, labelled):
-        """Read row by row; raise the error of the first malformed one."""
-        X, labels, lines = [], [], []
-        for line, row in self._even_rows():
-            values = [parse_number(row[i]) for i in features]
-            for i, value in zip(features, values):
-                if value is None or not math.isfinite(value):
-                    fault, kind = cell_fault(row[i]), fault_kind(row[i])
-                    raise self._cell_error(line, i, fault, kind)
-            X.append(values)
-            lines.append(line)
-            labels.append(None if target is None else row[target])
-        X = np.array(X, dtype=np.float64)
-        return X, self._labels(labels, lines, target, labelled)
 
     def _labels(self, labels, lines, target, labelled):
         """Labels as numbers if all are, else as text; None where one may lack."""

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support.processes import spread
+from maxent._support.remedies import SCALE_FEATURES
 from maxent._support.results import DualResult, Monitor, Report, Status, tell
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
@@ -445,7 +446,7 @@ def warn_of_rounds(name: str, result: LatentResult, settings: RoundSettings) -> 
         what = (
             f"the dual of round {rounds} has a relative gap of "
             f"{dual.relative_gap:.2e}, {settings.gap_tol:g} asked; raise max_iter or "
-            "tol, or scale the features"
+            f"tol, or {SCALE_FEATURES}"
         )
     else:
         fall = dual.history[-1][2] / (1.0 + max(dual.objective, 0.0))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maxent._inputs.plain_categories import missing_values
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
+from maxent._support.remedies import ONE_AGAINST_REST
 
 UNLABELLED = -1
 
@@ -126,9 +127,9 @@ def _from_labels(name, n, y):
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
             f"multiclass: y has the {len(classes)} classes "
-            f"{v.shown(classes.tolist())} besides -1 for rows without a label; wrap "
-            f"{name} in sklearn.multiclass.OneVsRestClassifier where all labels are "
-            "known, or fit one machine for each class."
+            f"{v.shown(classes.tolist())} besides -1 for rows without a label; "
+            f"{ONE_AGAINST_REST} where all labels are known, or fit one machine for "
+            "each class."
         )
     if len(classes) == 1:
         _refuse_one_class(name, classes.tolist(), y)
@@ -187,7 +188,8 @@ def _class_share(class_prior, evidence):
     if not (v.is_real(class_prior) and 0 < class_prior < 1):
         raise ValueError(
             f"class_prior={v.shown(class_prior)} must be a probability in (0, 1), "
-            "'labelled' for the share of classes_[1] among labelled rows, or None."
+            "'labelled' for the share of the second class among labelled rows, or "
+            "None."
         )
     return float(class_prior)
 

@@ -1,4 +1,7 @@
-"""Columns whose scales differ, which no kernel machine likes."""
+"""Remedies of several messages.
+
+The command line names its options in their place.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+SCALE_FEATURES = "scale the features"
+SCALE_COLUMNS = "scale the columns of X, for instance by StandardScaler"
+MAKE_BINS = "for instance by sklearn.preprocessing.KBinsDiscretizer(encode='ordinal')"
+TAKE_REGRESSOR = "use a regressor such as MEDRegressor"
+ONE_AGAINST_REST = "wrap it in sklearn.multiclass.OneVsRestClassifier"
 _FAR = 1e3  # of scikit-learn's data sets wine and breast cancer are beyond
 
 
@@ -36,7 +44,6 @@ def scale_remedy(X: Any) -> str | None:
     if spread[high] <= _FAR * spread[low]:
         return None
     return (
-        "scale the columns of X, for instance by StandardScaler: their standard "
-        f"deviations differ, from {spread[low]:.2g} of column {low} to "
-        f"{spread[high]:.2g} of column {high}"
+        f"{SCALE_COLUMNS}: their standard deviations differ, from "
+        f"{spread[low]:.2g} of column {low} to {spread[high]:.2g} of column {high}"
     )
