@@ -402,6 +402,25 @@ def test_a_bound_on_the_steps_is_said(rng):
         em_is(model, y, rng.normal(size=4), max_iter=1)
 
 
+def test_a_callback_hears_objectives_and_residuals(rng):
+    model, y, _ = problem(rng)
+    heard = []
+    found = em_is(
+        model,
+        y,
+        rng.normal(size=4),
+        sigma2=2.0,
+        callback=lambda n, objective, residual: heard.append(
+            (n, float(objective[0]), float(residual[0]))
+        ),
+    )
+    n, objective, residual = np.array(heard).T
+    assert (n == np.arange(len(n))).all()
+    assert (np.diff(objective) >= -1e-12).all()
+    assert objective[-1] == pytest.approx(found.objective, abs=1e-12)
+    assert residual[-1] == pytest.approx(found.residual, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", M_STEPS)
 def test_units_and_origins_change_weights_alone(method, rng):
     _, y, f = problem(rng)

@@ -112,6 +112,28 @@ def test_the_start_is_near_interpolated_frequencies(rng):
     assert found[0] > found[1] + np.log(5 / 2)
 
 
+def test_weights_of_the_start_maximise_penalised_frequencies(rng):
+    codes = coded(documents(rng, 8), "abcde")
+    grams, (pairs, triples) = NGrams.of(codes, 5, 1)
+    share, variance = np.bincount(np.concatenate(codes), minlength=5) / (8 * 30), 2.0
+    _, bigram, trigram = frequencies(grams, share, pairs, triples, variance)
+
+    def interpolated(count, history, before):
+        """Frequencies p(w | v) of Witten and Bell, and their weights, gram by gram."""
+        p, x0 = np.empty(len(count)), np.empty(len(count))
+        for k, v in enumerate(history):
+            total, kinds = count[history == v].sum(), (history == v).sum()
+            p[k] = (count[k] + kinds * before[k]) / (total + kinds)
+            x0[k] = np.log(p[k] / (before[k] * kinds / (total + kinds)))
+        return p, x0
+
+    p, x0 = interpolated(pairs, grams.first, share[grams.second])
+    _, y0 = interpolated(triples, grams.t_uv, p[grams.t_vw])
+    for count, x, full in ((pairs, bigram, x0), (triples, trigram, y0)):
+        slope = count * (1.0 - np.exp(x - full)) - x / variance
+        np.testing.assert_allclose(slope, 0.0, atol=1e-6 * count.max())
+
+
 def test_means_given_the_text_count_its_words(rng):
     # every word is a feature of its own and of its topic, and so is every n-gram
     n = 30 - 2

@@ -15,7 +15,7 @@ from maxent.latent import (
     _chains,
 )
 from maxent.latent._boltzmann_model import BoltzmannModel
-from maxent.latent._chains import Chains, annealed
+from maxent.latent._chains import Chains, annealed, systematic
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._penalty import L2
 from maxent.latent._sampled_ascent import Ascent, Sampling, evaluated, start
@@ -31,6 +31,21 @@ def patterns(seed, n=300, J=6):
     rng = np.random.default_rng(seed)
     switch = rng.integers(0, 2, size=(n, 1))
     return np.abs(np.repeat(switch, J, axis=1) - (rng.random((n, J)) < 0.15))
+
+
+def test_systematic_resampling_copies_each_row_by_its_share(rng):
+    share = rng.dirichlet(np.ones(50))
+    times = np.bincount(systematic(share, rng), minlength=50)
+    assert times.sum() == 50 and (np.abs(times - 50 * share) < 1.0).all()
+
+    class Last:
+        """Draws the largest number that a generator returns."""
+
+        random = staticmethod(lambda: np.nextafter(1.0, 0.0))
+
+    # rounding may leave the sum of shares below the last of the equidistant points
+    at = systematic(np.full(3, (1.0 - 1e-12) / 3), Last())
+    np.testing.assert_array_equal(at, [1, 2, 2])
 
 
 @pytest.mark.parametrize("M", [1, 2, 7])

@@ -17,7 +17,7 @@ from maxent.families import (
     SphericalGaussian,
 )
 from maxent.latent import LMEGaussianMixture
-from maxent.models import GaussianHMM, Mixture
+from maxent.models import GaussianHMM, Mixture, _chain_search
 from maxent.models._component_prior import prior_of_groups
 from maxent.models._component_search import ComponentSearch, _beyond_the_mean
 
@@ -48,6 +48,28 @@ def test_groups_in_one_column_among_noise_are_found(d, rng):
     np.testing.assert_allclose(found, wanted, atol=room)
     found = np.sort(LMEGaussianMixture(8, random_state=0).fit(X).means_[:, column])
     np.testing.assert_allclose(found, wanted, atol=room)
+
+
+def test_windows_are_described_by_means_variances_and_correlations(rng, monkeypatch):
+    seen, cluster = [], _chain_search.k_means_labels
+    monkeypatch.setattr(
+        _chain_search,
+        "k_means_labels",
+        lambda F, *rest, **options: seen.append(F) or cluster(F, *rest, **options),
+    )
+    X = [rng.normal([5.0, -7.0], [1.0, 100.0], size=(n, 2)) for n in (40, 23)]
+    GaussianHMM.fit(X, 2, random_state=0)
+    length = _chain_search._WINDOWS[0]
+    rows = np.concatenate(X)
+    Z = [(x - rows.mean(axis=0)) / rows.std(axis=0) for x in X]
+    windows = [z[lo : lo + length] for z in Z for lo in range(0, len(z), length)]
+    want = []
+    for w in windows:
+        R = w - w.mean(axis=0)
+        var = (R**2).mean(axis=0) + _chain_search._LEAST_VARIANCE
+        correlation = R.prod(axis=1).mean() / np.sqrt(var.prod())
+        want.append([*w.mean(axis=0), *np.log(var), correlation])
+    np.testing.assert_allclose(seen[0], want, atol=1e-10)
 
 
 FAR = [c for make in starts.CELLS.values() for c in make() if c.apart >= starts.FAR]

@@ -341,7 +341,7 @@ def test_specifications_and_files_make_equal_priors_again(kind, rng, tmp_path):
     again = type(posterior)(**posterior.get_spec())
     agree(again.expected_log_prob(X), posterior.expected_log_prob(X), 1e-12)
     assert type(posterior).__name__ in repr(posterior)
-    for value in posterior.get_spec().values():
+    for value in (*posterior.get_spec().values(), posterior.edge_probabilities):
         if isinstance(value, np.ndarray):
             with pytest.raises(ValueError, match="read-only"):
                 value[...] = 0
