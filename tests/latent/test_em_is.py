@@ -391,6 +391,14 @@ def test_bad_input_is_named(change, words, rng):
         em_is(**(good | change))
 
 
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_numbers_beyond_the_observed_values_are_named(wrong):
+    model = FiniteLatentModel(np.arange(12.0).reshape(3, 2, 2))
+    np.testing.assert_array_equal(model.observe([0, 2]), [0.5, 0.0, 0.5])
+    with pytest.raises(ValueError, match=rf"data\[1\]={wrong} .* integers 0\.\.2"):
+        model.observe([0, wrong])
+
+
 def test_features_of_a_wrong_shape_are_named():
     with pytest.raises(ValueError, match="n_observed, n_hidden"):
         FiniteLatentModel(np.zeros((3, 2)))
