@@ -7,6 +7,8 @@ from oracles.block_cases import agree
 
 from maxent import MaxEntClassifier, RowBlocks
 from maxent.latent import LMEDirichletMixture, LMEGaussianMixture
+from maxent.latent._gaussian_em import GaussianEM
+from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -103,6 +105,16 @@ def test_a_mixture_is_that_of_one_array(kind, prior, rng):
         np.testing.assert_array_equal(found.predict(blocks).compute(), found.predict(X))
         assert found.predict_proba(blocks).compute().shape == (len(X), 2)
     assert scores.shape == (len(X),)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_scales_are_those_of_one_array_far_from_zero(kind, rng):
+    X, weight = 1e4 + two_groups(rng), rng.integers(0, 3, size=120).astype(float)
+    with dask.config.set(scheduler="synchronous"):
+        parts = PartitionedGaussianEM(da.from_array(X, chunks=(50, 2)), weight, 2, kind)
+    whole = GaussianEM(X, weight, 2, kind)
+    np.testing.assert_allclose(parts.centre, whole.centre, rtol=1e-14)
+    np.testing.assert_allclose(parts.scale, whole.scale, rtol=1e-9, atol=1e-12)
 
 
 def test_curvature_is_that_of_one_array(rng):
