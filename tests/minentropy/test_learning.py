@@ -198,6 +198,19 @@ def test_bound_of_the_latent_svm_is_above_that_of_order_infinity(rng):
     assert (np.max(above, axis=0) > 1e-3).all()
 
 
+@pytest.mark.parametrize("accuracy", [0.3, 0.03, 1e-9])
+def test_the_lower_bound_of_inexact_solutions_is_one(accuracy, rng):
+    for k in range(6):
+        objective = bags(rng, np.inf, K=2 + k % 2)
+        w = rng.standard_normal(objective.features.d)
+        parts, f = ConvexParts(objective, k % 3 == 0), objective.value(w)
+        options = {"f": f, "fall": f, "tol": 1e-9}
+        z, _, _ = _Bound(parts, w, None).minimise(w, qp_tol=1e-10, **options)
+        least = _Bound(parts, w, None)._evaluate(z, 1e-9)[0]
+        _, lower, _ = _Bound(parts, w, None).minimise(w, qp_tol=accuracy, **options)
+        assert lower <= least + 1e-8 * f
+
+
 def test_large_orders_are_near_infinity(rng):
     objective = bags(rng, np.inf)
     w = rng.standard_normal(objective.features.d)
