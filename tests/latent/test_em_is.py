@@ -7,6 +7,7 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.latent import FiniteLatentModel, em_is
+from maxent.latent._em_is import _check_rise
 from maxent.latent._likelihood import M_STEPS, Likelihood, m_step, polished
 from maxent.latent._penalty import L2, Box, make_penalty
 
@@ -408,6 +409,16 @@ def test_a_bound_on_the_steps_is_said(rng):
     model, y, _ = problem(rng)
     with pytest.warns(ConvergenceWarning, match="1 of 1 starts"):
         em_is(model, y, rng.normal(size=4), max_iter=1)
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0, -1e6])
+def test_a_fall_of_the_likelihood_beyond_rounding_is_an_error(level):
+    old, fall = np.array([level, level]), 1e-10 * (1.0 + abs(level))
+    _check_rise(old, old - [0.0, 0.5 * fall], 3)
+    with pytest.raises(FloatingPointError, match="at E step 3; the model's posterior"):
+        _check_rise(old, old - [0.0, 2.0 * fall], 3)
+    with pytest.raises(FloatingPointError, match="log-likelihood is nan at E step 4"):
+        _check_rise(old, np.array([level, np.nan]), 4)
 
 
 def test_a_callback_hears_objectives_and_residuals(rng):
