@@ -18,7 +18,13 @@ from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._chains import Chains, annealed, systematic
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._penalty import L2
-from maxent.latent._sampled_ascent import Ascent, Sampling, evaluated, start
+from maxent.latent._sampled_ascent import (
+    Ascent,
+    Sampling,
+    _error,
+    evaluated,
+    start,
+)
 
 # Standard errors that an estimate may be off: they come from 20 groups, and many
 # entries are compared at a time, for any seed.
@@ -31,6 +37,13 @@ def patterns(seed, n=300, J=6):
     rng = np.random.default_rng(seed)
     switch = rng.integers(0, 2, size=(n, 1))
     return np.abs(np.repeat(switch, J, axis=1) - (rng.random((n, J)) < 0.15))
+
+
+def test_errors_of_means_are_those_of_groups(rng):
+    each = rng.normal(size=(20, 3))
+    want = np.sqrt(((each - each.mean(axis=0)) ** 2).sum(axis=0) / 19 / 20)
+    np.testing.assert_allclose(_error(each), want, rtol=1e-12)
+    assert np.isinf(_error(each[:1])).all()
 
 
 def test_systematic_resampling_copies_each_row_by_its_share(rng):

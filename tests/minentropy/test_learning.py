@@ -319,6 +319,18 @@ def test_history_is_what_the_callback_is_told(name, rng):
     assert calls[-1][1:] == (found.objective, found.stationarity)
 
 
+def test_steps_of_inexact_problems_never_rise(rng):
+    for _ in range(10):
+        objective = bags(rng, 2.0)
+        best = minimise("prox", objective, np.zeros(objective.features.d))
+        calls, callback = counting(np.inf)
+        options = {"tol": 1e-12, "qp_tol": 0.3, "max_iter": 20, "callback": callback}
+        found = minimise("prox", objective, best.w, **options)
+        values = np.array([f for _, f, _ in calls])
+        assert (np.diff(values) <= 0.0).all()
+        assert found.objective <= best.objective
+
+
 @pytest.mark.parametrize("name", ["prox", "cccp"])
 def test_converged_where_the_last_step_meets_the_tolerance(name, rng):
     objective = bags(rng, 2.0)

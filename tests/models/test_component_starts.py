@@ -19,7 +19,11 @@ from maxent.families import (
 from maxent.latent import LMEGaussianMixture
 from maxent.models import GaussianHMM, Mixture, _chain_search
 from maxent.models._component_prior import prior_of_groups
-from maxent.models._component_search import ComponentSearch, _beyond_the_mean
+from maxent.models._component_search import (
+    ComponentSearch,
+    _beyond_the_mean,
+    _near_pairs,
+)
 
 GAUSSIANS = [Gaussian, DiagonalGaussian, SphericalGaussian]
 
@@ -236,7 +240,9 @@ def test_the_bound_on_the_gain_of_a_move_holds(rng):
     density = prior.log_density(point[1])
     weights = point[0]
     log_likelihood = search.weights @ np.logaddexp.reduce(joint, axis=0)
+    bare = {(a, b): x for x, a, b in search.losses(prior, at, shares, np.zeros(4))}
     for loss, a, b in search.losses(prior, at, shares, density):
+        assert loss - bare[a, b] == pytest.approx(density[a] + density[b], rel=1e-9)
         mass = (shares[a] + shares[b]) * search.weights
         one = prior.fit(X, mass[None])
         rest = np.delete(joint, [a, b], axis=0)
@@ -245,6 +251,18 @@ def test_the_bound_on_the_gain_of_a_move_holds(rng):
         change = new + prior.log_density(one)[0] - density[a] - density[b]
         # the rows that a move leaves out have shares of at most 1 %
         assert change - log_likelihood >= -loss - 0.05 * abs(loss) - 0.5
+
+
+def test_near_pairs_share_their_rows(rng):
+    mean = np.repeat([0.0, 100.0, 200.0, 300.0], 2) + np.tile([0.0, 1.0], 4)
+    X = np.concatenate([m + rng.normal(size=20) for m in mean])
+    P = Gaussian(mean[:, None], np.ones((8, 1, 1)))
+    log_prob = P.log_prob(X[:, None])
+    mass = np.exp(log_prob - np.logaddexp.reduce(log_prob, axis=0))
+    near = _near_pairs(log_prob, mass)
+    assert {(a, a + 1) for a in range(0, 8, 2)} <= near
+    # and groups next to each other come before those far away
+    assert (0, 7) not in near and (0, 6) not in near
 
 
 def test_fewer_different_rows_than_components_share_the_groups():
