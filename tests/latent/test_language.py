@@ -41,6 +41,20 @@ def test_conditional_probabilities_add_up_to_one(min_count, rng):
         assert sum(p) == pytest.approx(1.0, abs=1e-10)
 
 
+def test_conditional_probabilities_have_the_potentials_of_all_ngrams(rng):
+    texts = documents(rng)
+    model = TrigramTopicModel(2, 1, max_iter=300, random_state=0).fit(texts)
+    words = sorted(model.vocabulary_)
+    seen = {tuple(t[i : i + 3]) for t in texts for i in range(len(t) - 2)}
+    # with every word that may follow, each trigram of the model is scored
+    for u, v in {t[:2] for t in seen}:
+        p = [np.exp(model.log_prob([u, v, w]))[0] for w in words]
+        assert sum(p) == pytest.approx(1.0, abs=1e-10)
+        rare = [p[words.index(w)] for w in words if (u, v, w) not in seen]
+        often = [p[words.index(w)] for w in words if (u, v, w) in seen]
+        assert max(rare, default=0.0) < min(often)
+
+
 def test_training_climbs_and_beats_the_uniform_model(rng):
     model = fitted(rng)
     assert model.converged_

@@ -198,6 +198,26 @@ def test_bound_of_the_latent_svm_is_above_that_of_order_infinity(rng):
     assert (np.max(above, axis=0) > 1e-3).all()
 
 
+@pytest.mark.parametrize("nu", [0.0, 0.5, 20.0])
+def test_the_minimum_of_a_bound_has_the_proximal_term(nu, rng):
+    objective = bags(rng, np.inf)
+    w = rng.standard_normal(objective.features.d)
+    parts, f = ConvexParts(objective), objective.value(w)
+    z, lower, _ = _Bound(parts, w, None).minimise(
+        w, f, f, tol=1e-8, qp_tol=1e-10, nu=nu
+    )
+
+    def value(z):
+        away = z - w
+        return _Bound(parts, w, None)._evaluate(z, 1e-9)[0] + 0.5 * nu * away @ away
+
+    # as near to the minimum as the fall is worth
+    assert -1e-9 * f <= value(z) - lower <= 0.2 * (f - value(z)) + 1e-6 * f
+    for size in (1e-3, 1e-1):
+        others = z + size * rng.standard_normal((20, len(z)))
+        assert min(map(value, others)) > lower - 1e-7 * f
+
+
 @pytest.mark.parametrize("accuracy", [0.3, 0.03, 1e-9])
 def test_the_lower_bound_of_inexact_solutions_is_one(accuracy, rng):
     for k in range(6):
@@ -329,6 +349,13 @@ def test_steps_of_inexact_problems_never_rise(rng):
         values = np.array([f for _, f, _ in calls])
         assert (np.diff(values) <= 0.0).all()
         assert found.objective <= best.objective
+
+
+def test_a_descent_ends_where_no_step_gains(rng):
+    objective = bags(rng, 2.0)
+    start, options = np.zeros(objective.features.d), {"tol": 0.0, "qp_tol": 1e-13}
+    found = minimise("prox", objective, start, max_iter=3000, **options)
+    assert found.status.value == "stalled" and found.n_iter < 3000
 
 
 @pytest.mark.parametrize("name", ["prox", "cccp"])

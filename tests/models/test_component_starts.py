@@ -229,6 +229,17 @@ def test_moves_repair_a_partition_that_em_cannot_leave(rng):
     assert np.abs(mean - 20.0 * np.arange(4)).max() < 1.0
 
 
+@pytest.mark.parametrize("count", [0.0, 3.0])
+def test_the_value_of_a_point_is_its_objective(count, rng):
+    X, own = rng.normal(size=(80, 2)), rng.uniform(0.5, 2.0, 80)
+    search = ComponentSearch(X, own, Gaussian, 3, count, {})
+    prior, (weights, P) = search.after_steps(search.shares_of(rng.integers(0, 3, 80)))
+    joint = P.log_prob(X) + np.log(weights)[:, None]
+    want = own @ np.logaddexp.reduce(joint, axis=0) + count * np.log(weights).sum()
+    want += prior.log_density(P).sum()
+    assert search.value(prior, (weights, P)) == pytest.approx(want, rel=1e-12)
+
+
 def test_the_bound_on_the_gain_of_a_move_holds(rng):
     """Merging and splitting raises the log-likelihood by what is promised at least."""
     X = rng.normal(size=(120, 2)) * [1.0, 3.0]
