@@ -135,6 +135,8 @@ def test_mixtures_of_other_kinds_and_rows_with_nan_are_refused(rng):
         LMEDirichletMixture().fit(X)
     with pytest.raises(ValueError, match="needs more than the 20 rows"):
         LMEGaussianMixture(21).fit(X)
+    with pytest.raises(ValueError, match=r"X has shape \(20,\); .*reshape\(-1, 1\)"):
+        LMEGaussianMixture().fit(X[:, 0])
     with pytest.raises(ValueError, match="block, and this model needs dense ones"):
         LMEGaussianMixture().fit(X.map_blocks(sp.csr_matrix))
     bad = np.ones((20, 2))
