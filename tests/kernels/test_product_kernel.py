@@ -465,6 +465,7 @@ def test_hellinger_distance(rng):
     a = rng.dirichlet(np.ones(4), size=5)
     expected = np.sqrt(0.5 * np.square(np.sqrt(a)[:, None] - np.sqrt(a)).sum(axis=-1))
     np.testing.assert_allclose(hellinger_distance(Categorical(a)), expected, atol=1e-7)
+    assert not np.signbit(hellinger_distance(Categorical(a[:1]))).any()
     for name in LISTS:
         P, T = LISTS[name](rng)
         d = hellinger_distance(P, horizon=T)
