@@ -77,15 +77,6 @@ def test_weights_are_copies(rng):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
-def test_equal_weights_are_copies_too(rng):
-    X = letters(200, 5, 3, rng)
-    _, twice = chow_liu_tree(
-        X, sample_weight=np.full(200, 2.0), ess=5.0, return_information=True
-    )
-    _, copies = chow_liu_tree(np.tile(X, (2, 1)), ess=5.0, return_information=True)
-    np.testing.assert_allclose(twice, copies, rtol=1e-11, atol=1e-13)
-
-
 def test_pseudo_counts_are_spread_over_the_cells(rng):
     X = letters(50, 3, 2, rng)
     ess, r = 3.0, (2, 5, 2)
