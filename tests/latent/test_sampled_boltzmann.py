@@ -43,6 +43,8 @@ def test_errors_of_means_are_those_of_groups(rng):
     each = rng.normal(size=(20, 3))
     want = np.sqrt(((each - each.mean(axis=0)) ** 2).sum(axis=0) / 19 / 20)
     np.testing.assert_allclose(_error(each), want, rtol=1e-12)
+    apart = np.abs(each[0] - each[1])
+    np.testing.assert_allclose(_error(each[:2]), apart / 2, rtol=1e-12)
     assert np.isinf(_error(each[:1])).all()
 
 

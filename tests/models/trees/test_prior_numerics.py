@@ -174,6 +174,7 @@ def test_both_covariances_of_edges_agree(n, rng):
     np.fill_diagonal(f, 0.0)
     few, many = DenseEdgeCovariance(weights), LaplacianEdgeCovariance(weights)
     agree(many.product(f), few.product(f), 1e-10)
+    agree(LaplacianEdgeCovariance(weights + 900.0).product(f), few.product(f), 1e-10)
     near = FiniteDifferenceEdgeCovariance(weights, partition(weights)[1])
     agree(near.product(f), few.product(f), 1e-5)
     assert not near.product(0.0 * f).any()
