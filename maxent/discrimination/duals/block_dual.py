@@ -315,10 +315,10 @@ def _first_secants(rows, blocks):
 
 
 def _in_turn(first, second, rows, R, E, *, tol, max_iter, init, callback, few=None):
-    """What `first` finds in `few` steps; if it fails, what `second` finds afresh.
+    """Run `first` for at most `few` steps; on failure run `second` from scratch.
 
-    From its own start, since that of the interior point keeps away from the ends of the
-    domain and from zero at once.
+    `second` has a start of its own, since that of the interior point keeps away from
+    the ends of the domain and from zero at once.
     """
     most = max_iter if few is None else min(max_iter, few)
     one = first(rows, R, E, tol=tol, max_iter=most, init=init, callback=callback)
