@@ -36,7 +36,7 @@ def plain_categories(X: NDArray[Any], names: list[str] | None) -> NDArray[Any]:
 
 
 def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where entries are None, NaN, NaT or pandas' NA."""
+    """Mask of the entries that are None, NaN, NaT or pandas' NA."""
     if X.dtype.kind == "f":
         return np.isnan(X)
     if X.dtype.kind in "mM":

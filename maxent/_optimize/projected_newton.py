@@ -190,7 +190,7 @@ class _ProjectedNewton:
         return new
 
     def _changed_barrier(self, point, gain):
-        """The same multipliers, with a barrier that lets them move; or None."""
+        """Return the point with a barrier that lets it move, or None if none does."""
         barrier, lam, J = self.barrier, point.lam, point.objective
         if gain <= _NOTHING * (1.0 + abs(J)):  # at its optimum
             barrier.move(lam, barrier.changes(np.zeros_like(lam)))

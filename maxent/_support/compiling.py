@@ -52,7 +52,7 @@ def imported(full: str) -> ModuleType:
 
 
 def _apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What function(*args, **kwargs) returns, called by a thread of its own.
+    """Call a function in a thread of its own and return its result.
 
     An interrupt amid Numba's imports, or amid a compilation, would leave modules and
     functions half made, and no later call could mend that. Signals do not reach the

@@ -264,7 +264,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             ) from None
 
     def _reworded(self, error):
-        """What the error of a block says, in the words of this estimator."""
+        """Message of the error of a block, in the words of this estimator."""
         return str(error)
 
     def _level(self, level, blocks, pairs):

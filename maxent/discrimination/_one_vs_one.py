@@ -167,7 +167,7 @@ class OneVsOneFit:
             yield self._solve_pair(k, pairs[k], grams, _heard(callback, total))
 
     def _side_by_side(self, pairs, grams):
-        """What `_one_by_one` yields, as a list; pairs have threads of their own."""
+        """Solve pairs in threads of their own; a list as `_one_by_one` yields it."""
         found = [None] * len(pairs)
 
         def work(k, thread, stop):

@@ -306,7 +306,7 @@ n_iter_, converged_, n_features_in_
         return bias if bias in (None, "flat") else CLASS_WEIGHT_VARIANCE * bias
 
     def _incidence(self, flat):
-        """How constraints see the biases; a flat prior leaves out the last class."""
+        """Matrix of constraints by biases; a flat prior leaves out the last class."""
         bias = v.check_bias(self.bias)
         if bias is None:
             return None

@@ -231,7 +231,7 @@ def _move(ax: Axes, bounds: tuple[float, float, float, float]) -> None:
 
 
 def part_of_figure(ax: Axes) -> Bbox:
-    """Where the picture of the Axes may reach, in shares of the figure.
+    """Region that the picture of the Axes may fill, in shares of the figure.
 
     Up to the middle of the gap to the next Axes on each side, or the figure's end.
     """

@@ -391,7 +391,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
 
     @classmethod
     def _inside(cls, X, **fixed):
-        """Which rows are in the support, edge included."""
+        """Mask of the rows in the support, edge included."""
         return np.ones(X.shape[: X.ndim - len(cls._event_to_fit(**fixed))], dtype=bool)
 
     @classmethod

@@ -348,7 +348,7 @@ def flattened(matrices):
 
 
 def of_member(wrong):
-    """Which member of a batch of fits, as an error says it."""
+    """Words of an error that name a member of a batch of fits."""
     at = _checks.first(wrong)
     return f" for member {_checks.label('', at)} of the batch" if at else ""
 

@@ -100,7 +100,7 @@ class FeatureSpace:
 
     @functools.cached_property
     def standard(self) -> FeatureSpace:
-        """The same states with features of order one, about an origin in their range.
+        """Space of the same states, its features of order one and near an origin.
 
         The origin is the value of the range that is nearest to zero, which leaves
         sparse features sparse; states that the base measure excludes are there.

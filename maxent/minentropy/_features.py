@@ -93,7 +93,7 @@ class HiddenFeatures(ABC):
         return
 
     def taken_up(self, w: FloatArray) -> FloatArray:
-        """What the constants (d,) of weights w take up of the origin: zero elsewhere.
+        """Part of the origin that the constants (d,) of weights w take up.
 
         The scores of w at the features as they were are those of w + taken_up(w) at
         the centred ones.

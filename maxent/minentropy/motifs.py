@@ -317,8 +317,6 @@ class M3EMotifClassifier(MinEntropyBase):
         return tags
 
     def _features(self, X, K, fit):
-        if K != 2:
-            raise ValueError(f"M3EMotifClassifier has two classes, not {K}.")
         width = v.check_count("width", self.width)
         word = self.background
         if word != 0:

@@ -280,6 +280,17 @@ def test_markov_chains_in_logs_where_probabilities_underflow():
     assert L[0, 0] == pytest.approx(np.log(0.5) + 20 * np.log(1e-30), rel=1e-12)
 
 
+@pytest.mark.parametrize("rho", [0.5, 1.0, 2.0])
+def test_powers_below_the_smallest_normal_numbers_keep_their_digits(rho):
+    # the only path that both allow has rare first symbols and rare moves
+    first, move = 10.0 ** (-72 / rho), 10.0 ** (-88 / rho)
+    start = [1.0 - first, first, 0.0]
+    p = MarkovChain(start, [[0, 0, 1], [move, 0, 1.0 - move], [1, 0, 0]])
+    q = MarkovChain(start, [[0, 1, 0], [move, 1.0 - move, 0], [1, 0, 0]])
+    L = product_kernel([p], [q], rho=rho, horizon=1, log=True)
+    assert L[0, 0] == pytest.approx(2 * rho * (np.log(first) + np.log(move)), rel=1e-12)
+
+
 def test_a_chain_that_shows_its_states_is_a_markov_chain(rng):
     P = [random_markov(rng, 1, 3) for _ in range(4)]
     H = [CategoricalHMM(p.start, p.transition, np.eye(3)) for p in P]
@@ -454,6 +465,7 @@ def test_hellinger_distance(rng):
     a = rng.dirichlet(np.ones(4), size=5)
     expected = np.sqrt(0.5 * np.square(np.sqrt(a)[:, None] - np.sqrt(a)).sum(axis=-1))
     np.testing.assert_allclose(hellinger_distance(Categorical(a)), expected, atol=1e-7)
+    assert not np.signbit(hellinger_distance(Categorical(a[:1]))).any()
     for name in LISTS:
         P, T = LISTS[name](rng)
         d = hellinger_distance(P, horizon=T)

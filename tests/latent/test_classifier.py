@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from maxent import RowBlocks
 from maxent.latent import MaxEntClassifier, fit_maxent
+from maxent.latent._softmax import _line_search
 
 
 @contract(
@@ -28,6 +29,24 @@ def rows(rng, classes, n=120, d=6):
     y = (X @ rng.normal(size=(d, classes)) + rng.normal(size=(n, classes))).argmax(1)
     y[:classes] = np.arange(classes)
     return X, y
+
+
+def test_steps_that_overshoot_are_halved():
+    class Root:
+        """sqrt(1 + x^2), whose Newton step from x goes to -x^3."""
+
+        def value_gradient(self, x):
+            value = np.sqrt(1.0 + x @ x)
+            return value, x / value
+
+    start = np.array([2.0])
+    value, g = Root().value_gradient(start)
+    found = _line_search(Root(), start, np.array([-10.0]), value, g, 1.0)
+    x, lower, slope = found
+    assert x == pytest.approx(2.0 - 10.0 / 4.0)
+    assert lower < value and slope == pytest.approx(x / lower)
+    # uphill no step is taken
+    assert _line_search(Root(), start, np.array([1.0]), value, g, 1.0) is None
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -7,6 +7,8 @@ from oracles.block_cases import agree
 
 from maxent import MaxEntClassifier, RowBlocks
 from maxent.latent import LMEDirichletMixture, LMEGaussianMixture
+from maxent.latent.mixtures._gaussian_em import GaussianEM
+from maxent.latent.mixtures._partitioned_gaussian import PartitionedGaussianEM
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -105,6 +107,16 @@ def test_a_mixture_is_that_of_one_array(kind, prior, rng):
     assert scores.shape == (len(X),)
 
 
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_scales_are_those_of_one_array_far_from_zero(kind, rng):
+    X, weight = 1e4 + two_groups(rng), rng.integers(0, 3, size=120).astype(float)
+    with dask.config.set(scheduler="synchronous"):
+        parts = PartitionedGaussianEM(da.from_array(X, chunks=(50, 2)), weight, 2, kind)
+    whole = GaussianEM(X, weight, 2, kind)
+    np.testing.assert_allclose(parts.centre, whole.centre, rtol=1e-14)
+    np.testing.assert_allclose(parts.scale, whole.scale, rtol=1e-9, atol=1e-12)
+
+
 def test_curvature_is_that_of_one_array(rng):
     X = two_groups(rng)
     model = LMEGaussianMixture(
@@ -123,6 +135,8 @@ def test_mixtures_of_other_kinds_and_rows_with_nan_are_refused(rng):
         LMEDirichletMixture().fit(X)
     with pytest.raises(ValueError, match="needs more than the 20 rows"):
         LMEGaussianMixture(21).fit(X)
+    with pytest.raises(ValueError, match=r"X has shape \(20,\); .*reshape\(-1, 1\)"):
+        LMEGaussianMixture().fit(X[:, 0])
     with pytest.raises(ValueError, match="block, and this model needs dense ones"):
         LMEGaussianMixture().fit(X.map_blocks(sp.csr_matrix))
     bad = np.ones((20, 2))

@@ -7,6 +7,7 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.latent import FiniteLatentModel, em_is
+from maxent.latent._em_is import _check_rise
 from maxent.latent._likelihood import M_STEPS, Likelihood, m_step, polished
 from maxent.latent._penalty import L2, Box, make_penalty
 
@@ -391,6 +392,14 @@ def test_bad_input_is_named(change, words, rng):
         em_is(**(good | change))
 
 
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_numbers_beyond_the_observed_values_are_named(wrong):
+    model = FiniteLatentModel(np.arange(12.0).reshape(3, 2, 2))
+    np.testing.assert_array_equal(model.observe([0, 2]), [0.5, 0.0, 0.5])
+    with pytest.raises(ValueError, match=rf"data\[1\]={wrong} .* integers 0\.\.2"):
+        model.observe([0, wrong])
+
+
 def test_features_of_a_wrong_shape_are_named():
     with pytest.raises(ValueError, match="n_observed, n_hidden"):
         FiniteLatentModel(np.zeros((3, 2)))
@@ -400,6 +409,35 @@ def test_a_bound_on_the_steps_is_said(rng):
     model, y, _ = problem(rng)
     with pytest.warns(ConvergenceWarning, match="1 of 1 starts"):
         em_is(model, y, rng.normal(size=4), max_iter=1)
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0, -1e6])
+def test_a_fall_of_the_likelihood_beyond_rounding_is_an_error(level):
+    old, fall = np.array([level, level]), 1e-10 * (1.0 + abs(level))
+    _check_rise(old, old - [0.0, 0.5 * fall], 3)
+    with pytest.raises(FloatingPointError, match="at E step 3; the model's posterior"):
+        _check_rise(old, old - [0.0, 2.0 * fall], 3)
+    with pytest.raises(FloatingPointError, match="log-likelihood is nan at E step 4"):
+        _check_rise(old, np.array([level, np.nan]), 4)
+
+
+def test_a_callback_hears_objectives_and_residuals(rng):
+    model, y, _ = problem(rng)
+    heard = []
+    found = em_is(
+        model,
+        y,
+        rng.normal(size=4),
+        sigma2=2.0,
+        callback=lambda n, objective, residual: heard.append(
+            (n, float(objective[0]), float(residual[0]))
+        ),
+    )
+    n, objective, residual = np.array(heard).T
+    assert (n == np.arange(len(n))).all()
+    assert (np.diff(objective) >= -1e-12).all()
+    assert objective[-1] == pytest.approx(found.objective, abs=1e-12)
+    assert residual[-1] == pytest.approx(found.residual, abs=1e-12)
 
 
 @pytest.mark.parametrize("method", M_STEPS)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxent
 from maxent.latent import MaxEntModel, SampledMaxEnt, fit_maxent
+from maxent.latent._dual_solvers import _line_search
 
 METHODS = ["gis", "iis", "scgis", "lbfgs", "newton"]
 
@@ -83,6 +84,19 @@ def test_shifted_features_change_neither_weights_nor_probabilities(rng):
         np.testing.assert_allclose(a.prob, b.prob, atol=1e-8)
 
 
+def test_steps_that_gain_next_to_nothing_are_halved():
+    class Square:
+        """x^2, whose residual is its slope."""
+
+        def evaluate(self, x):
+            return float(x @ x), None, None, float(np.abs(2.0 * x).max())
+
+    start, step = np.array([1.0]), np.array([-2.0 + 2e-6])  # nearly to the other side
+    new, found = _line_search(Square(), start, step, 1.0, 2.0 * start, 1e-3)
+    assert abs(new[0]) < 1e-5 and found[0] < 1e-10
+    assert _line_search(Square(), start, -step, 1.0, 2.0 * start, 1e-3) is None
+
+
 def test_collinear_features_leave_the_probabilities_unique(rng):
     F, eta = problem(rng)
     doubled = np.column_stack([F, F[:, 0], np.ones(len(F))])
@@ -114,6 +128,7 @@ def test_a_penalty_of_functions_is_the_built_in_one(rng):
     F, eta = problem(rng)
     a = fit_maxent(F, eta, penalty=Quadratic(), tol=1e-9)
     b = fit_maxent(F, eta, sigma2=3.0, tol=1e-9)
+    assert a.method == b.method == "newton"
     np.testing.assert_allclose(a.prob, b.prob, atol=1e-9)
     assert a.regularized_entropy == pytest.approx(b.regularized_entropy, abs=1e-8)
     assert b.objective == pytest.approx(b.regularized_entropy, abs=1e-7)

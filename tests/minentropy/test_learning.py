@@ -198,6 +198,39 @@ def test_bound_of_the_latent_svm_is_above_that_of_order_infinity(rng):
     assert (np.max(above, axis=0) > 1e-3).all()
 
 
+@pytest.mark.parametrize("nu", [0.0, 0.5, 20.0])
+def test_the_minimum_of_a_bound_has_the_proximal_term(nu, rng):
+    objective = bags(rng, np.inf)
+    w = rng.standard_normal(objective.features.d)
+    parts, f = ConvexParts(objective), objective.value(w)
+    z, lower, _ = _Bound(parts, w, None).minimise(
+        w, f, f, tol=1e-8, qp_tol=1e-10, nu=nu
+    )
+
+    def value(z):
+        away = z - w
+        return _Bound(parts, w, None)._evaluate(z, 1e-9)[0] + 0.5 * nu * away @ away
+
+    # as near to the minimum as the fall is worth
+    assert -1e-9 * f <= value(z) - lower <= 0.2 * (f - value(z)) + 1e-6 * f
+    for size in (1e-3, 1e-1):
+        others = z + size * rng.standard_normal((20, len(z)))
+        assert min(map(value, others)) > lower - 1e-7 * f
+
+
+@pytest.mark.parametrize("accuracy", [0.3, 0.03, 1e-9])
+def test_the_lower_bound_of_inexact_solutions_is_one(accuracy, rng):
+    for k in range(6):
+        objective = bags(rng, np.inf, K=2 + k % 2)
+        w = rng.standard_normal(objective.features.d)
+        parts, f = ConvexParts(objective, k % 3 == 0), objective.value(w)
+        options = {"f": f, "fall": f, "tol": 1e-9}
+        z, _, _ = _Bound(parts, w, None).minimise(w, qp_tol=1e-10, **options)
+        least = _Bound(parts, w, None)._evaluate(z, 1e-9)[0]
+        _, lower, _ = _Bound(parts, w, None).minimise(w, qp_tol=accuracy, **options)
+        assert lower <= least + 1e-8 * f
+
+
 def test_large_orders_are_near_infinity(rng):
     objective = bags(rng, np.inf)
     w = rng.standard_normal(objective.features.d)
@@ -306,6 +339,25 @@ def test_history_is_what_the_callback_is_told(name, rng):
     assert calls[-1][1:] == (found.objective, found.stationarity)
 
 
+def test_steps_of_inexact_problems_never_rise(rng):
+    for _ in range(10):
+        objective = bags(rng, 2.0)
+        best = minimise("prox", objective, np.zeros(objective.features.d))
+        calls, callback = counting(np.inf)
+        options = {"tol": 1e-12, "qp_tol": 0.3, "max_iter": 20, "callback": callback}
+        found = minimise("prox", objective, best.w, **options)
+        values = np.array([f for _, f, _ in calls])
+        assert (np.diff(values) <= 0.0).all()
+        assert found.objective <= best.objective
+
+
+def test_a_descent_ends_where_no_step_gains(rng):
+    objective = bags(rng, 2.0)
+    start, options = np.zeros(objective.features.d), {"tol": 0.0, "qp_tol": 1e-13}
+    found = minimise("prox", objective, start, max_iter=3000, **options)
+    assert found.status.value == "stalled" and found.n_iter < 3000
+
+
 @pytest.mark.parametrize("name", ["prox", "cccp"])
 def test_converged_where_the_last_step_meets_the_tolerance(name, rng):
     objective = bags(rng, 2.0)
@@ -314,6 +366,7 @@ def test_converged_where_the_last_step_meets_the_tolerance(name, rng):
     assert full.converged
     # the step before the last, whose point the full run certifies
     last = full.n_iter - 1
-    for max_iter in {1, last // 2, last} - {0}:
+    for max_iter in sorted({1, last // 2, last} - {0}):
         found = minimise(name, objective, start, max_iter=max_iter)
         assert found.converged == (found.stationarity <= OPTIONS["tol"])
+    assert found.converged and found.n_iter == last

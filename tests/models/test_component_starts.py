@@ -19,7 +19,12 @@ from maxent.families import (
 from maxent.latent import LMEGaussianMixture
 from maxent.models import GaussianHMM, Mixture
 from maxent.models._component_prior import prior_of_groups
-from maxent.models._component_search import ComponentSearch, _beyond_the_mean
+from maxent.models._component_search import (
+    ComponentSearch,
+    _beyond_the_mean,
+    _near_pairs,
+)
+from maxent.models.chains import _chain_search
 
 GAUSSIANS = [Gaussian, DiagonalGaussian, SphericalGaussian]
 
@@ -48,6 +53,28 @@ def test_groups_in_one_column_among_noise_are_found(d, rng):
     np.testing.assert_allclose(found, wanted, atol=room)
     found = np.sort(LMEGaussianMixture(8, random_state=0).fit(X).means_[:, column])
     np.testing.assert_allclose(found, wanted, atol=room)
+
+
+def test_windows_are_described_by_means_variances_and_correlations(rng, monkeypatch):
+    seen, cluster = [], _chain_search.k_means_labels
+    monkeypatch.setattr(
+        _chain_search,
+        "k_means_labels",
+        lambda F, *rest, **options: seen.append(F) or cluster(F, *rest, **options),
+    )
+    X = [rng.normal([5.0, -7.0], [1.0, 100.0], size=(n, 2)) for n in (40, 23)]
+    GaussianHMM.fit(X, 2, random_state=0)
+    length = _chain_search._WINDOWS[0]
+    rows = np.concatenate(X)
+    Z = [(x - rows.mean(axis=0)) / rows.std(axis=0) for x in X]
+    windows = [z[lo : lo + length] for z in Z for lo in range(0, len(z), length)]
+    want = []
+    for w in windows:
+        R = w - w.mean(axis=0)
+        var = (R**2).mean(axis=0) + _chain_search._LEAST_VARIANCE
+        correlation = R.prod(axis=1).mean() / np.sqrt(var.prod())
+        want.append([*w.mean(axis=0), *np.log(var), correlation])
+    np.testing.assert_allclose(seen[0], want, atol=1e-10)
 
 
 FAR = [c for make in starts.CELLS.values() for c in make() if c.apart >= starts.FAR]
@@ -203,6 +230,17 @@ def test_moves_repair_a_partition_that_em_cannot_leave(rng):
     assert np.abs(mean - 20.0 * np.arange(4)).max() < 1.0
 
 
+@pytest.mark.parametrize("count", [0.0, 3.0])
+def test_the_value_of_a_point_is_its_objective(count, rng):
+    X, own = rng.normal(size=(80, 2)), rng.uniform(0.5, 2.0, 80)
+    search = ComponentSearch(X, own, Gaussian, 3, count, {})
+    prior, (weights, P) = search.after_steps(search.shares_of(rng.integers(0, 3, 80)))
+    joint = P.log_prob(X) + np.log(weights)[:, None]
+    want = own @ np.logaddexp.reduce(joint, axis=0) + count * np.log(weights).sum()
+    want += prior.log_density(P).sum()
+    assert search.value(prior, (weights, P)) == pytest.approx(want, rel=1e-12)
+
+
 def test_the_bound_on_the_gain_of_a_move_holds(rng):
     """Merging and splitting raises the log-likelihood by what is promised at least."""
     X = rng.normal(size=(120, 2)) * [1.0, 3.0]
@@ -214,7 +252,9 @@ def test_the_bound_on_the_gain_of_a_move_holds(rng):
     density = prior.log_density(point[1])
     weights = point[0]
     log_likelihood = search.weights @ np.logaddexp.reduce(joint, axis=0)
+    bare = {(a, b): x for x, a, b in search.losses(prior, at, shares, np.zeros(4))}
     for loss, a, b in search.losses(prior, at, shares, density):
+        assert loss - bare[a, b] == pytest.approx(density[a] + density[b], rel=1e-9)
         mass = (shares[a] + shares[b]) * search.weights
         one = prior.fit(X, mass[None])
         rest = np.delete(joint, [a, b], axis=0)
@@ -223,6 +263,18 @@ def test_the_bound_on_the_gain_of_a_move_holds(rng):
         change = new + prior.log_density(one)[0] - density[a] - density[b]
         # the rows that a move leaves out have shares of at most 1 %
         assert change - log_likelihood >= -loss - 0.05 * abs(loss) - 0.5
+
+
+def test_near_pairs_share_their_rows(rng):
+    mean = np.repeat([0.0, 100.0, 200.0, 300.0], 2) + np.tile([0.0, 1.0], 4)
+    X = np.concatenate([m + rng.normal(size=20) for m in mean])
+    P = Gaussian(mean[:, None], np.ones((8, 1, 1)))
+    log_prob = P.log_prob(X[:, None])
+    mass = np.exp(log_prob - np.logaddexp.reduce(log_prob, axis=0))
+    near = _near_pairs(log_prob, mass)
+    assert {(a, a + 1) for a in range(0, 8, 2)} <= near
+    # and groups next to each other come before those far away
+    assert (0, 7) not in near and (0, 6) not in near
 
 
 def test_fewer_different_rows_than_components_share_the_groups():

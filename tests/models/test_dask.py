@@ -141,6 +141,17 @@ def test_a_gaussian_hmm_of_blocks_is_that_of_one_array(kind, rng):
     np.testing.assert_allclose(parts.cov, whole.cov, rtol=1e-6, atol=1e-9)
 
 
+def test_a_column_may_be_constant_in_a_block(rng):
+    X = rng.normal(size=(60, 2))
+    X[20:40, 1] = 3.0
+    start = random_gaussian_hmm(rng, 2, 2)
+    given = {"lengths": [20] * 3, "init": start, "max_iter": 4}
+    whole = GaussianHMM._fit(X, **given)
+    parts = GaussianHMM._fit(rechunked(X, (20, 20, 20)), **given)
+    assert_same_chain(parts, whole)
+    np.testing.assert_allclose(parts.cov, whole.cov, rtol=1e-6, atol=1e-9)
+
+
 def assert_same_chain(parts, whole):
     assert parts.fit_result.objective == pytest.approx(
         whole.fit_result.objective, rel=1e-9

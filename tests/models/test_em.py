@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.models import Mixture
-from maxent.models.em import ROUNDING, maximize_by_em
+from maxent.models.em import ROUNDING, maximize_by_em, relative_change
 
 
 def run(objectives, **options):
@@ -33,6 +33,12 @@ def test_a_fall_that_is_rounding_is_convergence(level):
     best, result = run([level - 2.0, level, level - fall, level + 1.0])
     assert result.converged and result.n_iter == 2
     assert result.objective == level and best == 1
+
+
+def test_changes_are_measured_by_the_old_parameters():
+    old, new = (np.array([1.0, 3.0]), (np.array(0.0),)), (np.ones(2), (np.array(0.4),))
+    assert relative_change(old, new) == 2.0 / (1.0 + 3.0)
+    assert relative_change(new, old) == 2.0 / (1.0 + 1.0)
 
 
 def test_other_starts_go_on_after_one_that_stalls():

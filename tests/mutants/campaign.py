@@ -8,7 +8,8 @@
 Each change is made in a temporary copy of the checkout and meets the tests that run its
 line, the nearest and fastest first. It is noticed if a test fails, an import fails, or
 the time is over (ten times what the tests took without it, and a minute and a half).
-Survivors meet all tests together, and then each of them those that failed.
+Survivors meet all tests together, the long ones too, and then each of them those that
+failed.
 What `equivalent.json` lists is not run: it changes no result.
 
 Which test runs which line is recorded first (coverage.py, an hour) and kept in the
@@ -52,6 +53,7 @@ AREAS = [
     "maxent/discrimination/detection/*.py",
 ]
 FIRST = 20.0  # seconds of tests that a change meets before all others
+LONG = 10.0  # seconds of a test that changes meet all together, at the end
 MEMORY = 8 * 2**30  # bytes of address space: a change may ask for any array
 ENOUGH = 0.95
 
@@ -152,7 +154,8 @@ def batches_of(change, record):
         return record.seconds(test) * 10.0**far, test
 
     tests = record.tests_of(change.file, change.first, change.last)
-    tests = sorted((t for t in tests if record.is_reliable(t)), key=cost)
+    tests = [t for t in tests if record.is_reliable(t) and record.seconds(t) < LONG]
+    tests.sort(key=cost)
     first, spent = [], 0.0
     while tests and spent < FIRST:
         first.append(tests.pop(0))

@@ -63,7 +63,7 @@ def _has_probabilities(self):
 
 
 def _kind_of(estimator):
-    """What trains an estimator on label means."""
+    """Class of machines that trains an estimator on label means."""
     for kind, machines in _KINDS.items():
         if isinstance(estimator, kind):
             return machines
@@ -313,7 +313,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         return alternate(machines, step=step, max_rounds=max_rounds, **options)
 
     def _checked_kind(self):
-        """What trains the machine on label means, by the method asked for."""
+        """Class of machines for the method asked for; refuse one that has none."""
         kind = _kind_of(self._machine())
         if self.method != "alternating" and kind is not KernelMachines:
             raise ValueError(

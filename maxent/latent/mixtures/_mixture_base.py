@@ -170,7 +170,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return table
 
     def _log_det(self, problem):
-        """What log-densities lose from the problem's coordinates to the data's."""
+        """Log-determinant of the map from the problem's coordinates to the data's."""
         return 0.0
 
     def _curvature(self, problem, runs, i):

@@ -1,5 +1,7 @@
 """Mixtures in the outlier detector: Theorem 6, one component, bounds, refusals."""
 
+import re
+
 import numpy as np
 import pytest
 from oracles.latent_rounds import (
@@ -430,9 +432,12 @@ def test_problems_that_make_no_sense_are_refused(rng):
 def test_rounds_that_are_cut_short_are_said(rng):
     X = clusters(rng, 60, 2.5)
     model = LatentMixture("gaussian", 3, 1, 0, tol=1e-14, max_rounds=2)
-    with pytest.warns(ConvergenceWarning, match="round 2, the last one"):
+    with pytest.warns(ConvergenceWarning, match="round 2, the last one") as said:
         detector = MEDOutlierDetector(model).fit(X)
     assert not detector.converged_ and detector.n_iter_ == 2
+    before, last = detector.objective_history_[-2:]
+    share = re.search("lowered the divergence by (.*) of itself", str(said[0].message))
+    assert float(share[1]) == pytest.approx((before - last) / (1.0 + last), rel=0.01)
     short = LatentMixture(n_init=1, random_state=0, max_rounds=2)
     model = MEDOutlierDetector(short, max_iter=1)
     with pytest.warns(ConvergenceWarning, match="has not converged"):

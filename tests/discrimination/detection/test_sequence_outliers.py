@@ -475,7 +475,12 @@ def test_predictions_look_at_what_they_are_given(rng):
     broken = copy.deepcopy(model)
     broken.n_symbols_ = 5
     refused(lambda: broken.predict([[0, 1]]), "inconsistent")
-    for given in ([0.0, 1.0], np.ones((1, 2)), np.ones(2)), ([1.0], np.ones((2, 2)), 1):
+    square = np.ones((2, 2))
+    for given in (
+        ([0.0, 1.0], np.ones((1, 2)), np.ones(2)),
+        ([1.0], square, 1),
+        ([1.0, 1.0], square, [1.0, 2.0]),
+    ):
         with pytest.raises(ValueError, match=r"(pseudo_counts|emission)"):
             ChainPosterior(*given)
 

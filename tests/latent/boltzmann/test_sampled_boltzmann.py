@@ -13,8 +13,14 @@ from maxent.latent._likelihood import Likelihood
 from maxent.latent._penalty import L2
 from maxent.latent.boltzmann import _chains
 from maxent.latent.boltzmann._boltzmann_model import BoltzmannModel
-from maxent.latent.boltzmann._chains import Chains, annealed
-from maxent.latent.boltzmann._sampled_ascent import Ascent, Sampling, evaluated, start
+from maxent.latent.boltzmann._chains import Chains, annealed, systematic
+from maxent.latent.boltzmann._sampled_ascent import (
+    Ascent,
+    Sampling,
+    _error,
+    evaluated,
+    start,
+)
 
 # Standard errors that an estimate may be off: they come from 20 groups, and many
 # entries are compared at a time, for any seed.
@@ -27,6 +33,30 @@ def patterns(seed, n=300, J=6):
     rng = np.random.default_rng(seed)
     switch = rng.integers(0, 2, size=(n, 1))
     return np.abs(np.repeat(switch, J, axis=1) - (rng.random((n, J)) < 0.15))
+
+
+def test_errors_of_means_are_those_of_groups(rng):
+    each = rng.normal(size=(20, 3))
+    want = np.sqrt(((each - each.mean(axis=0)) ** 2).sum(axis=0) / 19 / 20)
+    np.testing.assert_allclose(_error(each), want, rtol=1e-12)
+    apart = np.abs(each[0] - each[1])
+    np.testing.assert_allclose(_error(each[:2]), apart / 2, rtol=1e-12)
+    assert np.isinf(_error(each[:1])).all()
+
+
+def test_systematic_resampling_copies_each_row_by_its_share(rng):
+    share = rng.dirichlet(np.ones(50))
+    times = np.bincount(systematic(share, rng), minlength=50)
+    assert times.sum() == 50 and (np.abs(times - 50 * share) < 1.0).all()
+
+    class Last:
+        """Draws the largest number that a generator returns."""
+
+        random = staticmethod(lambda: np.nextafter(1.0, 0.0))
+
+    # rounding may leave the sum of shares below the last of the equidistant points
+    at = systematic(np.full(3, (1.0 - 1e-12) / 3), Last())
+    np.testing.assert_array_equal(at, [1, 2, 2])
 
 
 @pytest.mark.parametrize("M", [1, 2, 7])

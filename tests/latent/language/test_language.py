@@ -41,6 +41,20 @@ def test_conditional_probabilities_add_up_to_one(min_count, rng):
         assert sum(p) == pytest.approx(1.0, abs=1e-10)
 
 
+def test_conditional_probabilities_have_the_potentials_of_all_ngrams(rng):
+    texts = documents(rng)
+    model = TrigramTopicModel(2, 1, max_iter=300, random_state=0).fit(texts)
+    words = sorted(model.vocabulary_)
+    seen = {tuple(t[i : i + 3]) for t in texts for i in range(len(t) - 2)}
+    # with every word that may follow, each trigram of the model is scored
+    for u, v in {t[:2] for t in seen}:
+        p = [np.exp(model.log_prob([u, v, w]))[0] for w in words]
+        assert sum(p) == pytest.approx(1.0, abs=1e-10)
+        rare = [p[words.index(w)] for w in words if (u, v, w) not in seen]
+        often = [p[words.index(w)] for w in words if (u, v, w) in seen]
+        assert max(rare, default=0.0) < min(often)
+
+
 def test_training_climbs_and_beats_the_uniform_model(rng):
     model = fitted(rng)
     assert model.converged_
@@ -110,6 +124,28 @@ def test_the_start_is_near_interpolated_frequencies(rng):
         found.append(model.expectation(x[None], observed)[0].log_likelihood[0])
     # two words of three have two successors of five: about half of 2 log(5 / 2)
     assert found[0] > found[1] + np.log(5 / 2)
+
+
+def test_weights_of_the_start_maximise_penalised_frequencies(rng):
+    codes = coded(documents(rng, 8), "abcde")
+    grams, (pairs, triples) = NGrams.of(codes, 5, 1)
+    share, variance = np.bincount(np.concatenate(codes), minlength=5) / (8 * 30), 2.0
+    _, bigram, trigram = frequencies(grams, share, pairs, triples, variance)
+
+    def interpolated(count, history, before):
+        """Frequencies p(w | v) of Witten and Bell, and their weights, gram by gram."""
+        p, x0 = np.empty(len(count)), np.empty(len(count))
+        for k, v in enumerate(history):
+            total, kinds = count[history == v].sum(), (history == v).sum()
+            p[k] = (count[k] + kinds * before[k]) / (total + kinds)
+            x0[k] = np.log(p[k] / (before[k] * kinds / (total + kinds)))
+        return p, x0
+
+    p, x0 = interpolated(pairs, grams.first, share[grams.second])
+    _, y0 = interpolated(triples, grams.t_uv, p[grams.t_vw])
+    for count, x, full in ((pairs, bigram, x0), (triples, trigram, y0)):
+        slope = count * (1.0 - np.exp(x - full)) - x / variance
+        np.testing.assert_allclose(slope, 0.0, atol=1e-6 * count.max())
 
 
 def test_means_given_the_text_count_its_words(rng):

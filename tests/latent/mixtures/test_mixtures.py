@@ -162,6 +162,20 @@ def joint_entropy(weights, means, covs, rng, n=200_000):
     return terms.mean(), terms.std() / np.sqrt(n)
 
 
+def test_posteriors_are_shares_of_the_density(rng):
+    X = rng.normal(size=(60, 2)) + 4.0 * rng.integers(0, 2, size=(60, 1))
+    model = LMEGaussianMixture(2, random_state=0).fit(X)
+    parts = model.weights_[:, None] * np.array(
+        [
+            multivariate_normal(m, S).pdf(X)
+            for m, S in zip(model.means_, model.covariances_)
+        ]
+    )
+    share = model.predict_proba(X)
+    np.testing.assert_allclose(share, (parts / parts.sum(axis=0)).T, atol=1e-9)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-12)
+
+
 def test_values_are_in_the_units_of_the_data(rng):
     X = rows(rng)
     model = LMEGaussianMixture(2, n_init=5, random_state=0).fit(X)

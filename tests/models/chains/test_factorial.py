@@ -10,10 +10,16 @@ from refusals import refused
 from scipy import stats
 from scipy.special import logsumexp
 
+from maxent._inputs.sequences import vector_sequences
 from maxent.kernels import factorial_hmm_kernel
 from maxent.models import FactorialHMM, GaussianHMM
+from maxent.models._units import Units
 from maxent.models.chains._coupled_chains import CoupledChains, random_beliefs
-from maxent.models.chains._factorial_em import even_beliefs, settled_chains
+from maxent.models.chains._factorial_em import (
+    FactorialProblem,
+    even_beliefs,
+    settled_chains,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
 
@@ -268,6 +274,16 @@ def test_the_noise_does_not_grow_with_the_distance_of_states(apart, rng):
     model = FactorialHMM(start, slow, mean, np.eye(2))
     fitted = FactorialHMM.fit(model.sample(2, 300, rng), init=model)
     np.testing.assert_allclose(fitted.cov, np.eye(2), atol=0.25)
+
+
+def test_random_starts_are_models(rng):
+    x = rng.normal(size=(30, 2))
+    data = vector_sequences([x])
+    problem = FactorialProblem(data, Units(data), 0.1, 0.1, 0.1, True)
+    start, transition, _, _, beliefs = problem.start((2, 3), rng, None)
+    for rows in (*start, *transition, *beliefs):
+        assert (rows >= 0).all()
+        np.testing.assert_allclose(rows.sum(axis=-1), 1.0, rtol=1e-12)
 
 
 def test_fits_take_three_starts_and_a_given_one_alone(rng):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import warnings
 
 import numpy as np
 import pytest
@@ -122,6 +123,24 @@ def test_fit_many_is_one_fit_each(rng):
 
 
 @pytest.mark.parametrize(
+    "strings, warns",
+    [
+        (["ACGTacgt", "AAGT"], True),  # lower case marks repeats of genomes
+        (["ACGT", "AAGT"], False),
+        (["acgtn", "aagt"], False),
+        (["Abba", "abBa"], False),  # letters of other alphabets mean what they are
+    ],
+)
+def test_bases_in_both_cases_are_named(strings, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = MarkovChain.fit(strings)
+    said = [str(w.message) for w in caught]
+    assert len(said) == warns and all("A, C, G, T occur in lower" in w for w in said)
+    assert model.alphabet == "".join(sorted(set("".join(strings))))
+
+
+@pytest.mark.parametrize(
     "call, match",
     [
         (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1 .* >= 0"),
@@ -132,6 +151,9 @@ def test_fit_many_is_one_fit_each(rng):
         (lambda: MarkovChain.fit(["A", "B"], 1), "alphabet="),
         (lambda: MarkovChain.fit([[0, 1]], 1, start="last"), "start='last'"),
         (lambda: MarkovChain.fit([[0, 1]], 1).sample(1, 0), "length=0"),
+        (lambda: MarkovChain.fit([[0, 1]], 1).sample(1, 1.5), "length=1.5"),
+        (lambda: MarkovChain.fit([[0, 1]], 1).sample(2, [2, 1.5]), "length=.*integer"),
+        (lambda: MarkovChain.fit([[0, 1]], 1).sample(2, [2, 2, 2]), "or 2 of them"),
     ],
 )
 def test_bad_input_is_named(call, match):

@@ -29,6 +29,14 @@ def random_net(rng, order=ORDER, above=ABOVE, observed=("b", "a")):
     )
 
 
+def test_a_number_is_the_variance_of_every_column_of_a_node():
+    order = ["a", ("b", 2)]
+    net = LinearGaussianNetwork(order, {}, covs={"a": 1.0, "b": 4.0})
+    np.testing.assert_array_equal(net.covs, np.diag([1.0, 4.0, 4.0]))
+    net = LinearGaussianNetwork(order, {}, covs=2.0)
+    np.testing.assert_array_equal(net.covs, 2.0 * np.eye(3))
+
+
 def test_moments_are_those_of_draws_from_node_to_node(rng):
     net = random_net(rng)
     n = 20000

@@ -84,6 +84,8 @@ def test_a_fit_has_the_marginals_of_the_data(rng):
         np.add.at(pair, (X[:, i], X[:, j]), 1 / 60)
         found = field.marginal(["abc"[i], "abc"[j]])
         np.testing.assert_allclose(found, pair, atol=1e-5)
+    # one more step changes no factor
+    assert field.fit_result.converged and field.fit_result.residual < 1e-3
 
 
 def test_a_fitted_tree_is_the_bayes_net_of_the_tree(rng):

@@ -174,6 +174,7 @@ def test_both_covariances_of_edges_agree(n, rng):
     np.fill_diagonal(f, 0.0)
     few, many = DenseEdgeCovariance(weights), LaplacianEdgeCovariance(weights)
     agree(many.product(f), few.product(f), 1e-10)
+    agree(LaplacianEdgeCovariance(weights + 900.0).product(f), few.product(f), 1e-10)
     near = FiniteDifferenceEdgeCovariance(weights, partition(weights)[1])
     agree(near.product(f), few.product(f), 1e-5)
     assert not near.product(0.0 * f).any()
@@ -341,7 +342,7 @@ def test_specifications_and_files_make_equal_priors_again(kind, rng, tmp_path):
     again = type(posterior)(**posterior.get_spec())
     agree(again.expected_log_prob(X), posterior.expected_log_prob(X), 1e-12)
     assert type(posterior).__name__ in repr(posterior)
-    for value in posterior.get_spec().values():
+    for value in (*posterior.get_spec().values(), posterior.edge_probabilities):
         if isinstance(value, np.ndarray):
             with pytest.raises(ValueError, match="read-only"):
                 value[...] = 0

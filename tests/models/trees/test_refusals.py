@@ -128,7 +128,7 @@ def test_weights_beyond_the_memory_are_refused_before_they_are_copied():
     for call in (spanning_tree_log_partition, sample_spanning_trees, max_spanning_tree):
         with pytest.raises(MemoryError, match=r"n=10000000 needs .* GB of memory"):
             call(huge)
-    with pytest.raises(MemoryError, match=r"size=1000000000000 needs"):
+    with pytest.raises(MemoryError, match=r"size=10{12} needs 4\.8e\+04 GB"):
         sample_spanning_trees(GOOD, 10**12)
 
 
