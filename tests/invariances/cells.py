@@ -57,7 +57,9 @@ def few():
         if (t.group, t.name) not in met:
             picked[subject.name, t.group, t.name] = subject, t
             met.add((t.group, t.name))
-    return list(picked.values())
+    names = {(s.name, t.group, t.name) for s, t in picked.values()}
+    # in the order of subjects: neighbours share the fit before the transformation
+    return [(s, t) for s, t in every() if (s.name, t.group, t.name) in names]
 
 
 def _rank(*cell):

@@ -99,14 +99,15 @@ def coins():
     return f
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("shape", ["lbfgs", "newton"])
-def test_weights_that_grow_without_limit_are_rejected(scale, shape):
+@pytest.mark.parametrize(
+    "scale, method", [(0.01, "newton"), (1.0, "lbfgs"), (100.0, "newton")]
+)
+def test_weights_that_grow_without_limit_are_rejected(scale, method):
     # each value belongs to one class: the likelihood has no maximum but at infinity
     y = [0] * 50 + [2] * 50
-    options = {"n_init": 5, "random_state": 0, "method": shape}
-    with pytest.raises(NoAdmissibleCandidateError, match=r"5 unbounded.*sigma2 < inf"):
-        LatentMaxEnt(scale * coins(), **options).fit(y)
+    options = {"n_init": 2, "random_state": 0, "method": method}
+    with pytest.raises(NoAdmissibleCandidateError, match=r"2 unbounded.*sigma2 < inf"):
+        LatentMaxEnt(scale * coins(), max_iter=500, **options).fit(y)
     penalised = LatentMaxEnt(scale * coins(), sigma2=100.0 / scale**2, **options)
     assert penalised.fit(y).rejected_["unbounded"] == 0
     assert LatentMaxEnt(coins(), bound=20.0, **options).fit(y).converged_
