@@ -1,5 +1,6 @@
 """Progress of fits: lines of `verbose`, and scikit-learn's callbacks."""
 
+import functools
 import os
 import pickle
 import re
@@ -232,6 +233,13 @@ def copy_of(name):
     return clone(estimator), X, y
 
 
+@functools.cache
+def plain_fit(name):
+    """An estimator that was fitted and nobody watched."""
+    estimator, X, y = copy_of(name)
+    return estimator.fit(X, y)
+
+
 def fitted_arrays(estimator):
     """Every fitted attribute that is made of numbers."""
     out = {}
@@ -262,8 +270,7 @@ def test_every_iterative_estimator_is_tried():
 # -- scikit-learn's callbacks --------------------------------------------------------
 @pytest.mark.parametrize("name", EVERY)
 def test_tasks_are_nested_and_change_no_bit(callbacks, log, name):
-    plain, X, y = copy_of(name)
-    plain.fit(X, y)
+    plain = plain_fit(name)
     watched, X, y = copy_of(name)
     watcher = Watcher(log)
     assert watched.set_callbacks(watcher) is watched
@@ -302,8 +309,7 @@ def test_callback_stops_the_fit(callbacks, log, name):
     # working sets are certified once they are told to stop
     steps = 2 if name == "smo" else 1
     assert len(leaves(check_nested(events(log)))) == steps
-    full, X, y = copy_of(name)
-    full.fit(X, y)
+    full = plain_fit(name)
     assert fitted_arrays(full).keys() == fitted_arrays(estimator).keys()
     # of partial labels it belongs to the label means that were reached
     if hasattr(full, "divergences_"):  # the gaps are those of single rounds

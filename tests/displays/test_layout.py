@@ -145,7 +145,18 @@ SEVERAL = {
     "states": (states, (2, 1), {}),
     "states, side by side": (states, (1, 2), {}),
 }
-LAYOUTS = pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+
+
+def layouts(names):
+    """Every picture without a layout and, in turn, with one of the two."""
+    return pytest.mark.parametrize(
+        "name, layout",
+        [
+            (name, layout)
+            for k, name in enumerate(names)
+            for layout in (None, ("constrained", "tight")[k % 2])
+        ],
+    )
 
 
 def boxes(figure):
@@ -181,8 +192,7 @@ def check_legend(legend, ax):
         check_apart([box, frame])
 
 
-@LAYOUTS
-@pytest.mark.parametrize("name", ONE)
+@layouts(ONE)
 def test_one_picture_on_each_of_two_axes(name, layout, rng, pyplot):
     display = ONE[name](rng)
     figure, axes = pyplot.subplots(1, 2, layout=layout)
@@ -210,8 +220,7 @@ def test_one_picture_on_each_of_two_axes(name, layout, rng, pyplot):
             check_apart([t.get_window_extent() for t in shown])
 
 
-@LAYOUTS
-@pytest.mark.parametrize("name", SEVERAL)
+@layouts(SEVERAL)
 def test_one_picture_on_several_axes(name, layout, rng, pyplot):
     make, shape, options = SEVERAL[name]
     display = make(rng)

@@ -290,10 +290,10 @@ def test_a_nearly_diagonal_kernel_of_many_data_warns_before_it_is_computed(monke
     ],
 )
 def test_series_and_bags(name, params, more, rng, tmp_path):
-    X = [rng.normal(size=(int(n), 2)) for n in rng.integers(8, 14, size=6)]
+    X = [rng.normal(size=(int(n), 2)) for n in rng.integers(8, 14, size=4)]
     maker = ProductKernel(name, model_params=params, **more)
     K = maker.fit_transform(X)
-    assert K.shape == (6, 6)
+    assert K.shape == (4, 4)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_array_equal(np.diagonal(K), 1.0)
     block = maker.transform(X)
@@ -301,9 +301,8 @@ def test_series_and_bags(name, params, more, rng, tmp_path):
     if more.get("method") != "collapsed":  # bounds depend on the order of a pair
         np.testing.assert_allclose(block, K, rtol=1e-9)
     # a row depends on its datum only
-    for i in (0, 4):
-        one = maker.transform(X[i : i + 1])
-        np.testing.assert_allclose(one, block[i : i + 1], rtol=1e-9)
+    one = maker.transform(X[1:2])
+    np.testing.assert_allclose(one, block[1:2], rtol=1e-9)
     np.testing.assert_allclose(maker.transform(X[::-1])[::-1], block, rtol=1e-9)
     maxent.save(maker, tmp_path / "kernel.npz")
     back = maxent.load(tmp_path / "kernel.npz")

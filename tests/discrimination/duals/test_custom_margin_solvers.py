@@ -17,7 +17,16 @@ from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.families import DirichletProduct
 
 EVERY = pytest.mark.parametrize("name", CLASSIFICATION)
-SIZES = pytest.mark.parametrize("n", [300, 4500])
+SIZES = [300, 4500]
+
+
+def every_pair(names, others):
+    """Every name with each of the others, and both with every size."""
+    return [
+        (name, other, SIZES[(i + j) % 2])
+        for i, name in enumerate(names)
+        for j, other in enumerate(others)
+    ]
 
 
 def two_classes(rng, n, separable):
@@ -44,10 +53,10 @@ def same(mine, built_in, tol):
     np.testing.assert_allclose(mine.lam, built_in.lam, atol=1e-4 * top)
 
 
-@EVERY
-@SIZES
-@pytest.mark.parametrize("solver", ["auto", "smo", "interior"])
-def test_kernel_solvers(name, n, solver, rng):
+@pytest.mark.parametrize(
+    "name, solver, n", every_pair(CLASSIFICATION, ["auto", "smo", "interior"])
+)
+def test_kernel_solvers(name, solver, n, rng):
     if n > 1000 and solver == "interior":
         n = 1000  # O(n^3) a step
     X, y = two_classes(rng, n, name == "fixed")
@@ -58,10 +67,11 @@ def test_kernel_solvers(name, n, solver, rng):
     same(mine, built_in, 1e-6)
 
 
-@EVERY
-@SIZES
-@pytest.mark.parametrize("solver", ["auto", "coordinate", "newton", "interior"])
-def test_linear_solvers(name, n, solver, rng):
+@pytest.mark.parametrize(
+    "name, solver, n",
+    every_pair(CLASSIFICATION, ["auto", "coordinate", "newton", "interior"]),
+)
+def test_linear_solvers(name, solver, n, rng):
     if name == "fixed" and solver == "newton":
         pytest.skip("needs finite losses")
     X, y = two_classes(rng, n, name == "fixed")
@@ -125,10 +135,8 @@ def test_the_solvers_of_several_classes_are_those_of_the_built_in_prior(
     ] * 2
 
 
-@pytest.mark.parametrize("name", REGRESSION)
-@SIZES
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_regression(name, n, kernel, rng):
+@pytest.mark.parametrize("name, kernel, n", every_pair(REGRESSION, ["linear", "rbf"]))
+def test_regression(name, kernel, n, rng):
     X = rng.normal(size=(n, 2))
     y = X[:, 0] + 0.3 * rng.normal(size=n)
     built_in, mine = (

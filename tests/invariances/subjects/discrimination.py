@@ -85,7 +85,7 @@ estimator(
 estimator(
     "MEDSequenceOutlierDetector, categorical",
     kinds.symbols,
-    D.MEDSequenceOutlierDetector(n_symbols=3, random_state=0, tol=1e-9),
+    D.MEDSequenceOutlierDetector(n_symbols=3, n_init=1, random_state=0, tol=1e-9),
     covers=("ChainPosterior",),
 )
 estimator(
