@@ -3,29 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contract import SAME_BY_WEIGHT, contract
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent import MEDClassifier
 from maxent.discrimination import ExponentialMargin, _kernel_machine
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@contract(
-    MEDClassifier(),
-    MEDClassifier(kernel="linear"),
-    MEDClassifier(margin="logistic", bias=1.0),
-    MEDClassifier(margin="hinge"),
-    MEDClassifier(tol=1e-10),
-    # working sets end within tol, Newton steps far below it
-    left_out=lambda model: (
-        SAME_BY_WEIGHT
-        if (model.kernel, model.bias) == ("rbf", "flat") and model.tol > 1e-10
-        else ()
-    ),
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def blobs(rng, n=90, classes=2, d=4):

@@ -6,9 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from contract import contract
 from oracles.block_cases import agree
-from oracles.missing_values import MISSING_IGNORED
 from problems import categories, two_gaussians
 from refusals import refused
 
@@ -33,34 +31,6 @@ from maxent.discrimination._generative_base import (
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from maxent.families import NormalInverseWishart
-
-# Costs of 1000 for class 0 and 1e-4 for the others are to give 87 % of the rows to it.
-# Its training rows then are right, but quadratic boundaries of three classes enclose
-# them, and 16 to 20 % of the rows lie outside. A level of 3 asks for more room.
-ENCLOSED = ("check_class_weight_classifiers",)
-
-
-def left_out(estimator):
-    if isinstance(estimator, MEDBayesNetClassifier):
-        return MISSING_IGNORED if estimator.missing is None else ()
-    return ENCLOSED if estimator.level is None else ()
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:.*Here prior='weak' was used")
-@pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
-@contract(
-    MEDGaussianClassifier(),
-    MEDGaussianClassifier(prior="weak", bias="flat", level=3.0),
-    MEDGaussianClassifier(tempering=0.5, margin="laplace"),
-    MEDBayesNetClassifier(),
-    MEDBayesNetClassifier(ess=5.0, margin="gaussian", level=2.0),
-    MEDBayesNetClassifier(missing="category"),
-    left_out=left_out,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
 
 # ------------------------------------------------------------------------------- maps
 

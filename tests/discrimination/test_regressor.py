@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
-from contract import contract
 
 from maxent import MEDRegressor
 from maxent.discrimination import ExponentialMargin
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@contract(
-    MEDRegressor(),
-    MEDRegressor("linear", margin="gaussian"),
-    MEDRegressor(margin="hinge", bias=1.0),
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def curve(rng, n=120):

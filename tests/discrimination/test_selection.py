@@ -4,17 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from contract import contract
 from refusals import refused
 
 from maxent import MEDClassifier, MEDFeatureSelector
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:No features were selected")
-@contract(MEDFeatureSelector(), MEDFeatureSelector(0.5, bias=1.0))
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def sparse_problem(rng, n=200, d=30):

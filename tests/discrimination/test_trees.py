@@ -5,10 +5,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from contract import contract
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import agree
-from oracles.missing_values import MISSING_IGNORED
 from oracles.tree_problems import categories
 from refusals import refused
 
@@ -23,22 +21,6 @@ from maxent.discrimination.duals import block_dual
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
-@contract(
-    MEDTreeClassifier(),
-    MEDTreeClassifier("dirichlet", level=4.0, bias=None),
-    MEDTreeClassifier(margin="laplace", bias=2.0, likelihood="predictive"),
-    ChowLiuClassifier(),
-    ChowLiuClassifier(0.5, class_prior="uniform"),
-    MEDTreeClassifier(missing="category"),
-    ChowLiuClassifier(missing="category"),
-    left_out=lambda estimator: () if estimator.missing else MISSING_IGNORED,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # ------------------------------------------------------------------------- invariances

@@ -5,23 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contract import SAME_BY_WEIGHT, contract
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from maxent import RowBlocks
 from maxent.latent import MaxEntClassifier, fit_maxent
 from maxent.latent._softmax import _line_search
-
-
-@contract(
-    MaxEntClassifier(),
-    MaxEntClassifier(tol=1e-10),
-    # asked to seven digits, which the default tolerance does not promise
-    left_out=lambda model: SAME_BY_WEIGHT if model.tol > 1e-10 else (),
-)
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 def rows(rng, classes, n=120, d=6):

@@ -5,20 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contract import contract
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from maxent.minentropy import M3EClassifier, renyi_score
-
-# weights and copies of rows are compared to 1e-7 of the scores
-EXACT = {"n_init": 1, "tol": 1e-10, "qp_tol": 1e-15}
-
-
-@contract(M3EClassifier(1.0, **EXACT), M3EClassifier(**EXACT))
-def test_estimator_conventions(estimator, check):
-    check(estimator)
 
 
 def bags(rng, n=40, H=5, p=3, K=2):

@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from contract import SAME_BY_WEIGHT, contract
 from oracles.block_cases import PoissonGamma, agree, codes
 from oracles.enclosing import data_description, one_class_svm, smallest_ellipsoid
-from oracles.missing_values import MISSING_IGNORED
 from problems import rbf, tails
 from refusals import refused
 from scipy.special import psi
@@ -30,42 +28,6 @@ from maxent.discrimination import (
 from maxent.families import DirichletCounts, DirichletProduct, NormalInverseWishart
 
 # easy levels on purpose in several tests; one test asserts the warning itself
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@contract(
-    MEDOutlierDetector(),
-    MEDOutlierDetector(GaussianScores(gamma=0.5), quantile=0.2),
-    # a level that some centre meets at no cost leaves the centre undetermined
-    MEDOutlierDetector(GaussianCentre("linear"), level=-0.01),
-    MEDOutlierDetector(margin="gaussian", likelihood="predictive"),
-    MEDOutlierDetector(LatentMixture(n_init=2, random_state=0)),
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
-# Every value in the rows of these checks is met once: no category is rarer than others.
-NO_CATEGORIES = ("check_outliers_train", "check_outliers_fit_predict")
-
-
-def not_of_categories(detector):
-    names = NO_CATEGORIES if detector.missing else (*NO_CATEGORIES, *MISSING_IGNORED)
-    # quasi-Newton steps end at a gap of 1e-8, which is fewer digits of the scores
-    return (*names, *SAME_BY_WEIGHT) if detector.model == "tree" else names
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
-@contract(
-    MEDOutlierDetector("multinomial"),
-    MEDOutlierDetector("multinomial", missing="category"),
-    MEDOutlierDetector("tree"),
-    MEDOutlierDetector("tree", margin="logistic"),
-    left_out=not_of_categories,
-)
-def test_scikit_learn_contract_of_categories(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("model", ["multinomial", "tree"])

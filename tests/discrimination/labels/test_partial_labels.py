@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from contract import contract
 from refusals import refused
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -34,19 +33,6 @@ MARGINS = [
     LogisticMargin(2.0),
     HingeMargin(),
 ]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@contract(
-    MEDPartialLabelClassifier(),
-    MEDPartialLabelClassifier(MEDClassifier("linear")),
-    # of labels -1 and 1, where -1 is a row without a label
-    left_out=lambda _: ("check_classifiers_classes",),
-)
-def test_follows_scikit_learn(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 def two_clusters(rng, n=40, apart=2.0):

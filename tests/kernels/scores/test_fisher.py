@@ -4,7 +4,6 @@ import sys
 
 import numpy as np
 import pytest
-from contract import contract
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels.scores.score_cases import (
@@ -251,19 +250,6 @@ def test_same_bits_for_any_number_of_threads(rng):
 
 
 # ---------------------------------------------------------------------- transformer
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:an empirical information:UserWarning")
-@pytest.mark.filterwarnings("ignore:the mean score:UserWarning")
-@contract(
-    FisherFeatures(),
-    FisherFeatures(ridge=0.1, center=True),
-    FisherFeatures("diagonal"),
-    FisherFeatures("identity"),
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_features_have_names_and_keep_frames(rng):

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from contract import SAME_BY_WEIGHT, contract
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
@@ -24,44 +23,6 @@ from maxent.latent.mixtures.dirichlet import DirichletEM
 from maxent.latent.mixtures.lme_mixture_em import climb
 
 KINDS = ["full", "diag", "spherical"]
-
-
-class OfShares(LMEDirichletMixture):
-    """The checks' rows, which are no proportions, as proportions."""
-
-    def _proportions(self, X):
-        if X.shape[1] > 1 and (X >= 0).all():
-            X = (X + 1.0) / (X + 1.0).sum(axis=1, keepdims=True)
-        return super()._proportions(X)
-
-
-def left_out(estimator):
-    """Names of the checks whose data do not determine a fit."""
-    if estimator.get_params().get("covariance_type") != "full":
-        return ()
-    if estimator.prior is not None:
-        # 15 rows of general position in 30 columns are as far from one another as any
-        # in the pooled metric: maxima tie to eight digits, and starts decide
-        return SAME_BY_WEIGHT if estimator.n_components > 1 else ()
-    if estimator.n_components == 1:
-        return SAME_BY_WEIGHT  # such rows have a singular covariance
-    # 16 rows on 4 points: a component vanishes, or both are equal
-    few = ("check_sample_weights_shape", "check_sample_weights_not_overwritten")
-    return (*SAME_BY_WEIGHT, *few)
-
-
-@contract(
-    LMEGaussianMixture(),
-    LMEGaussianMixture(2, random_state=0),  # of 20 drawn starts all may collapse
-    LMEGaussianMixture(2, prior="weak"),
-    LMEGaussianMixture(covariance_type="diag"),
-    LMEGaussianMixture(covariance_type="spherical"),
-    LMEGaussianMixture(prior="weak"),
-    OfShares(),
-    left_out=left_out,
-)
-def test_sklearn(estimator, check):
-    check(estimator)
 
 
 def rows(rng, n=90, d=2):
