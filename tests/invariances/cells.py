@@ -17,13 +17,12 @@ from refusals import NO_SIGNAL
 SORTS = [
     words.split()
     for words in (
-        "frames whole holes categories lists joined",
-        "weights",
+        "frames whole holes categories lists joined "
+        "numbers reals naturals truths bits memory nested symbols",
+        "weights weighing sparse dask jobs",
         "unit units origin",
         "rows columns entries",
         "labels two targets words letters",
-        "numbers reals naturals truths bits memory nested symbols",
-        "sparse dask jobs weighing",
     )
 ]
 # Of fits to the same numbers: they take the same steps, but BLAS of some processors

@@ -463,12 +463,13 @@ def test_units_and_origins_change_weights_alone(method, units, rng):
     # moments are met up to what entries far from zero hold of them
     digits = 1e-6 + 50 * np.finfo(float).eps * np.max(np.abs(origin) / unit)
     moved, target = origin + unit * F, origin + unit * eta
-    for features in (moved, sp.csr_array(moved)):
-        found = fit(features, target, unit)
-        assert found.converged
-        np.testing.assert_allclose(found.prob, plain.prob, atol=digits)
-        np.testing.assert_allclose(found.lam * unit, plain.lam, atol=1e2 * digits)
-        assert found.objective == pytest.approx(plain.objective, abs=digits)
+    # sparse rows in every second pair of a method and units
+    place = [*METHODS, "box", "functions"].index(method) + list(UNITS).index(units)
+    found = fit(sp.csr_array(moved) if place % 2 else moved, target, unit)
+    assert found.converged
+    np.testing.assert_allclose(found.prob, plain.prob, atol=digits)
+    np.testing.assert_allclose(found.lam * unit, plain.lam, atol=1e2 * digits)
+    assert found.objective == pytest.approx(plain.objective, abs=digits)
 
 
 def test_a_penalty_is_that_of_the_weights_in_their_units(rng):
