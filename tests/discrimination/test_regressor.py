@@ -146,10 +146,6 @@ def test_progress_is_shown_in_target_units(capsys, rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": -0.1}, "epsilon"),
-        ({"C": 0}, "C=0"),
-        ({"sharpness": 0.0}, "sharpness"),
-        ({"margin": "logistic"}, "logistic"),
         ({"margin": ExponentialMargin(5.0, 1.0)}, "tube"),
         ({"solver": "newton"}, "kernel='linear'"),
     ],

@@ -119,17 +119,6 @@ def worst_step(fits):
     )
 
 
-def test_em_never_falls(rng):
-    assert worst_step(problems(rng, 40)) > -1e-12
-
-
-@pytest.mark.slow
-def test_em_never_falls_in_many_problems(rng):
-    worst = worst_step(problems(rng, 1000))
-    print(f"worst EM step: {worst:.2e} of 1 + |objective|")
-    assert worst > -1e-12
-
-
 # -- missing entries -------------------------------------------------------------------
 def holed(rng, X, share=0.3):
     """Rows with holes, one entry of each at least observed."""

@@ -124,13 +124,6 @@ def worst_step(seed):
     return random_fit(seed, random_field, fit)
 
 
-@pytest.mark.slow
-def test_the_objective_never_falls_in_1000_random_problems(seed):
-    worst = min(worst_step([seed, k]) for k in range(1000))
-    print(f"worst relative step {worst:.1e}")
-    assert worst > -1e-12
-
-
 # -- bounds ----------------------------------------------------------------------------
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 0.2]))
