@@ -1,5 +1,6 @@
 """How hostile input may end: with a result, or with one sentence that names it."""
 
+import re
 import warnings
 
 import pytest
@@ -27,6 +28,16 @@ def refused(run, match):
         outcome(run)
     assert error.value.__cause__ is None
     assert "\n" not in str(error.value)
+
+
+def refusals(rows, *, literal=False):
+    """A test that each of some calls is refused: rows of (call, match)."""
+
+    @pytest.mark.parametrize("call, match", rows)
+    def test_refused(call, match):
+        refused(call, re.escape(match) if literal else match)
+
+    return test_refused
 
 
 def cases(table):

@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
+from refusals import refusals, refused
 
 from maxent._inputs.sequence_files import read_records, read_sequences
 from maxent._inputs.sequences import (
@@ -119,8 +119,7 @@ def test_missing_vectors():
     assert vector_sequences([[1.0, 2.0], [3.0]]).values.shape == (3, 1)
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input_is_named = refusals(
     [
         (lambda: symbol_sequences(3), "sequences=3"),
         (lambda: symbol_sequences([]), "no sequence"),
@@ -153,10 +152,8 @@ def test_missing_vectors():
             lambda: vector_sequences([[[np.nan, np.inf]]], partly=True),
             r"\[0\]\[0\]=.* infinite",
         ),
-    ],
+    ]
 )
-def test_bad_input_is_named(call, match):
-    refused(call, match)
 
 
 # ---------------------------------------------------------------------- data frames

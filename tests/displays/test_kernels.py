@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawings import render
 from models.sequence_cases import random_hmm
-from refusals import refused
+from refusals import refusals
 
 from maxent.displays import GramDisplay, HorizonDisplay
 from maxent.families import Poisson
@@ -73,8 +73,7 @@ def test_horizons_of_a_fitted_transformer():
         HorizonDisplay.from_estimator(ProductKernel().fit([[1, 2]]), [1])
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input = refusals(
     [
         (lambda: GramDisplay([[1.0, 2.0]]), "K"),
         (lambda: GramDisplay(np.eye(2), y=[1]), r"y has shape \(1,\)"),
@@ -83,7 +82,5 @@ def test_horizons_of_a_fitted_transformer():
         (lambda: HorizonDisplay([1], np.ones((2, 2, 2))), "kernels has shape"),
         (lambda: HorizonDisplay([1], np.ones((2, 2, 1)), y=[0]), "y has shape"),
         (lambda: HorizonDisplay([1], np.ones((2, 2, 1)), y=[0, 0]), "no pair"),
-    ],
+    ]
 )
-def test_bad_input(call, match):
-    refused(call, match)

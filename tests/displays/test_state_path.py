@@ -5,7 +5,7 @@ import pytest
 from drawings import render
 from models.sequence_cases import random_gaussian_hmm, random_hmm
 from models.state_space_cases import random_factorial, random_switching
-from refusals import refused
+from refusals import refusals
 
 from maxent.displays import StatePathDisplay
 from maxent.models import CategoricalHMM
@@ -76,8 +76,7 @@ def test_chains_stand_below_one_another(rng, pyplot):
     render(StatePathDisplay.from_model(model, x, viterbi=False, ax=axes))
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input_is_named = refusals(
     [
         (lambda: StatePathDisplay([0.5]), "posterior has shape"),
         (lambda: StatePathDisplay([[0.5, 0.4]]), "sums to 0.9"),
@@ -90,7 +89,5 @@ def test_chains_stand_below_one_another(rng, pyplot):
         (lambda: StatePathDisplay([HALF, HALF * 2]), r"posterior\[1\] has 2 rows"),
         (lambda: StatePathDisplay([HALF, [[0.5, 0.4]]]), r"posterior\[1\]\[0\] sums"),
         (lambda: StatePathDisplay.from_model(3, "AB"), "model=3"),
-    ],
+    ]
 )
-def test_bad_input_is_named(call, match):
-    refused(call, match)

@@ -11,7 +11,7 @@ from oracles.conjugate import (
     table_draws,
     table_sequential,
 )
-from refusals import refused
+from refusals import refusals, refused
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
@@ -182,8 +182,7 @@ def test_features_with_one_category_say_nothing(rng):
 # -------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
+test_wrong_parameters_are_named = refusals(
     [
         (lambda: DirichletProduct(0.0, [2]), "pseudo_counts=0"),
         (lambda: DirichletProduct(1.0), "n_categories is needed"),
@@ -219,10 +218,8 @@ def test_features_with_one_category_say_nothing(rng):
         (lambda: DirichletCounts(["a"]), r"pseudo_counts\[0\]"),
         (lambda: DirichletCounts([]), r"pseudo_counts\[0\] is empty"),
         (lambda: DirichletProduct([]), "feature"),
-    ],
+    ]
 )
-def test_wrong_parameters_are_named(make, words):
-    refused(make, words)
 
 
 def test_codes_out_of_range_are_named():

@@ -5,7 +5,7 @@ import pytest
 from families.family_cases import MAKERS, NAMES, spd
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import refusals, refused
 
 from maxent.families import (
     Bernoulli,
@@ -237,8 +237,7 @@ def test_concentrations_of_any_size(d, kappa):
 
 
 # -- what has no fit -------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "run, match",
+test_fits_that_do_not_exist_say_why = refusals(
     [
         (lambda: Gaussian.fit(np.eye(3)), r"scatter .* singular .* smoothing > 0"),
         (lambda: Gaussian.fit([[1.0, 2.0]]), r"2 dimensions need at least 3 rows"),
@@ -288,10 +287,8 @@ def test_concentrations_of_any_size(d, kappa):
         (lambda: Gaussian.fit([1.0, 2.0]), r"expected \(\.\.\., n_samples, k\)"),
         (lambda: Poisson.fit([1, np.nan]), r"X\[1\]=nan must be a finite number"),
         (lambda: Poisson.fit(["a", "b"]), "X=.* cannot be converted"),
-    ],
+    ]
 )
-def test_fits_that_do_not_exist_say_why(run, match):
-    refused(run, match)
 
 
 @pytest.mark.parametrize(

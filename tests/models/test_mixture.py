@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from families.family_cases import MAKERS
 from models.sequence_cases import quiet
-from refusals import refused
+from refusals import refusals, refused
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
@@ -297,8 +297,7 @@ def test_values(rng):
         M.weights = 0
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input_is_named = refusals(
     [
         (lambda: Mixture([0.5, 0.4], Poisson([1.0, 2.0])), "weights sums to 0.9"),
         (lambda: Mixture([1.0], Poisson([1.0, 2.0])), "weights has shape"),
@@ -317,10 +316,8 @@ def test_values(rng):
             lambda: Mixture([1.0], Multinomial([[0.5, 0.5]], 2)).log_prob([1, 1]),
             "X has shape",
         ),
-    ],
+    ]
 )
-def test_bad_input_is_named(call, match):
-    refused(call, match)
 
 
 def test_a_bad_bag_of_many_is_named_before_any_fit(rng):

@@ -16,7 +16,7 @@ from models.sequence_cases import (
     random_hmm,
 )
 from oracles.sequence_models import log_emission_of, posteriors
-from refusals import outcome, refused
+from refusals import outcome, refusals, refused
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent._inputs.sequences import symbol_sequences
@@ -502,8 +502,7 @@ WORDS = np.array([["go", "stop"], ["stop", "go"]])
 FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input_is_named = refusals(
     [
         (lambda: CategoricalHMM([0.5, 0.4], HALF, HALF), "start sums to 0.9"),
         (lambda: CategoricalHMM([1.0], HALF, HALF), r"start has shape \(1,\)"),
@@ -547,10 +546,8 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
             "covariance_type='tied'",
         ),
         (lambda: CategoricalHMM.from_hmmlearn(3), "model=3"),
-    ],
+    ]
 )
-def test_bad_input_is_named(call, match):
-    refused(call, match)
 
 
 def test_long_sequences_have_twenty_states_in_fits_of_many():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from models.sequence_cases import random_codes
 from oracles.sequence_models import log_markov
-from refusals import refused
+from refusals import refusals, refused
 
 from maxent.kernels import product_kernel
 from maxent.models import CategoricalHMM, MarkovChain
@@ -140,8 +140,7 @@ def test_bases_in_both_cases_are_named(strings, warns):
     assert model.alphabet == "".join(sorted(set("".join(strings))))
 
 
-@pytest.mark.parametrize(
-    "call, match",
+test_bad_input_is_named = refusals(
     [
         (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1 .* >= 0"),
         (lambda: MarkovChain.fit([[0, 1]], order=-1), "order=-1 .* integer >= 0"),
@@ -154,10 +153,8 @@ def test_bases_in_both_cases_are_named(strings, warns):
         (lambda: MarkovChain.fit([[0, 1]], 1).sample(1, 1.5), "length=1.5"),
         (lambda: MarkovChain.fit([[0, 1]], 1).sample(2, [2, 1.5]), "length=.*integer"),
         (lambda: MarkovChain.fit([[0, 1]], 1).sample(2, [2, 2, 2]), "or 2 of them"),
-    ],
+    ]
 )
-def test_bad_input_is_named(call, match):
-    refused(call, match)
 
 
 def test_chains_beyond_the_memory_are_refused_before_any_is_fitted(monkeypatch):

@@ -13,7 +13,7 @@ from models.factor_cases import (
 )
 from models.sequence_cases import quiet
 from oracles import factors as brute
-from refusals import refused
+from refusals import refusals, refused
 from scipy.special import logsumexp
 
 from maxent.models import BayesNet, MarkovRandomField
@@ -192,8 +192,7 @@ def test_a_field_without_a_possible_state_has_no_probabilities():
     refused(lambda: field.sample(1), "forbid every state")
 
 
-@pytest.mark.parametrize(
-    "run, match",
+test_wrong_arguments_are_refused = refusals(
     [
         (
             lambda: MarkovRandomField.pairwise({"a": [0.0]}, {("a", "b"): [[0.0]]}),
@@ -216,10 +215,8 @@ def test_a_field_without_a_possible_state_has_no_probabilities():
             lambda: MarkovRandomField.fit([[3, 3]], [("a", "b")], max_table=8),
             "would have 16 entries, 128 bytes",
         ),
-    ],
+    ]
 )
-def test_wrong_arguments_are_refused(run, match):
-    refused(run, match)
 
 
 def test_one_scope_needs_no_list(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles.tree_problems import make
-from refusals import refused
+from refusals import refusals, refused
 
 from maxent.discrimination import (
     DirichletTrees,
@@ -16,8 +16,7 @@ KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
 
 
-@pytest.mark.parametrize(
-    ("build", "match"),
+test_wrong_parameters_are_named = refusals(
     [
         (lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [4]), "two or more columns"),
         (
@@ -75,10 +74,8 @@ SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
             lambda: SpanningTrees.fit([[0, 1], [1, 0]], ess=0),
             "columns 0 and 1 empty at category 0 with category 0.*ess > 0",
         ),
-    ],
+    ]
 )
-def test_wrong_parameters_are_named(build, match):
-    refused(build, match)
 
 
 def test_counts_of_letters_that_are_no_sequence_are_named():
