@@ -21,35 +21,48 @@ def loaded(statement):
     return set(json.loads(run("-c", code)))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["import maxent", "import maxent.discrimination", "import maxent; dir(maxent)"],
-)
-def test_import_loads_nothing_heavy(statement):
-    modules = loaded(statement)
+def test_import_loads_nothing_heavy():
+    modules = loaded(
+        "import maxent, maxent.discrimination, maxent.families, maxent.kernels\n"
+        "assert {'kernels', 'displays'} <= set(maxent.__all__) & set(dir(maxent))\n"
+        "assert 'fisher_kernel' in dir(maxent.kernels)"
+    )
     assert "maxent" in modules
-    assert not modules.intersection(HEAVY)
+    assert not modules.intersection(("numpy", *HEAVY))
     assert not any(name.startswith("maxent._core") for name in modules)
 
 
-def test_fits_do_not_load_numba_or_a_plotting_library():
-    modules = loaded(
-        "from maxent import MEDClassifier, MEDRegressor, MEDFeatureSelector\n"
+# what is done, and what it must not load
+USES = {
+    "fits": (
+        "from maxent import MEDClassifier, MEDFeatureSelector\n"
         "MEDClassifier().fit([[0.0], [1.0]], [0, 1])\n"
-        "MEDFeatureSelector().fit([[0.0], [1.0]], [0, 1])"
-    )
-    assert "sklearn" in modules
-    assert not modules.intersection(("numba", "matplotlib", "cvxopt"))
-
-
-def test_functions_on_arrays_do_not_load_estimators():
-    modules = loaded(
+        "MEDFeatureSelector().fit([[0.0], [1.0]], [0, 1])",
+        {"numba", "matplotlib", "cvxopt"},
+    ),
+    "functions on arrays": (
         "import numpy as np\n"
         "from maxent.discrimination import ExponentialMargin, solve_dual\n"
-        "solve_dual(np.eye(2), [-1, 1], ExponentialMargin(5.0))"
-    )
-    assert "maxent.discrimination.classifier" not in modules
-    assert "numba" not in modules
+        "solve_dual(np.eye(2), [-1, 1], ExponentialMargin(5.0))",
+        {"maxent.discrimination.classifier", "numba"},
+    ),
+    "kernels": (
+        "from maxent.kernels import fisher_kernel",
+        {"maxent.discrimination", "numba", "matplotlib"},
+    ),
+    "families": (
+        "from maxent.families import Gaussian, VonMisesFisher, Wishart\n"
+        "Gaussian.fit([[0.0], [1.0]]).sample(1)",
+        {"sklearn", "numba"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_what_is_not_needed_is_not_loaded(name):
+    statement, unneeded = USES[name]
+    modules = loaded(statement)
+    assert "numpy" in modules and not modules & unneeded
 
 
 def test_import_loads_three_modules_beyond_numpy():

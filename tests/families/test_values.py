@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 from families.family_cases import MAKERS, NAMES
-from processes import run
 from refusals import refusals, refused
 
 import maxent.families as families
@@ -38,16 +37,6 @@ def test_every_family_is_tested():
     exported = {getattr(families, name) for name in families.__all__}
     known = {c for c in exported if isinstance(c, type)} - {ExponentialFamily}
     assert {c for c in known if issubclass(c, ExponentialFamily)} == classes
-
-
-def test_import_is_light():
-    code = (
-        "import sys, maxent.families as f\n"
-        "print('numpy' in sys.modules, 'scipy' in sys.modules)\n"
-        "f.Gaussian.fit([[0.0], [1.0]]).sample(1); f.Wishart; f.VonMisesFisher\n"
-        "print('sklearn' in sys.modules, 'numba' in sys.modules)"
-    )
-    assert run("-c", code).split() == ["False", "False", "False", "False"]
 
 
 # -- immutability ----------------------------------------------------------------------

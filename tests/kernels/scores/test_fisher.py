@@ -14,7 +14,6 @@ from kernels.scores.score_cases import (
     scores_of,
 )
 from oracles import fisher as oracle
-from processes import run as run_python
 from scipy.special import expit, logit
 from sklearn.pipeline import make_pipeline
 
@@ -316,22 +315,6 @@ def test_precomputed_and_linear_machines_agree(information, rng):
 
 
 # --------------------------------------------------------------------------- import
-
-
-def test_importing_the_package_stays_light():
-    code = (
-        "import sys, maxent\n"
-        "maxent.kernels\n"
-        "names = maxent.__all__\n"
-        "assert 'kernels' in names and 'displays' in names\n"
-        "heavy = {'sklearn', 'scipy', 'numba', 'matplotlib'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert 'fisher_kernel' in dir(maxent.kernels)\n"
-        "assert callable(maxent.kernels.fisher_kernel)\n"
-        "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules\n"
-        "assert 'maxent.discrimination' not in sys.modules\n"
-    )
-    run_python("-c", code)
 
 
 def test_unknown_names_are_refused():
