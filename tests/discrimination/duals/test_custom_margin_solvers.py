@@ -62,7 +62,7 @@ def test_kernel_solvers(name, solver, n, rng):
     X, y = two_classes(rng, n, name == "fixed")
     built_in, mine = (
         solve_kernel_dual(X, y, margin, kernel="rbf", gamma=0.5, solver=solver)
-        for margin in CLASSIFICATION[name]
+        for margin in CLASSIFICATION[name]()
     )
     same(mine, built_in, 1e-6)
 
@@ -78,7 +78,7 @@ def test_linear_solvers(name, solver, n, rng):
     tol = 1e-8 if n < 1000 else 1e-6
     built_in, mine = (
         solve_linear_dual(X, y, margin, solver=solver, tol=tol, max_iter=20_000)
-        for margin in CLASSIFICATION[name]
+        for margin in CLASSIFICATION[name]()
     )
     same(mine, built_in, tol)
 
@@ -102,7 +102,7 @@ def test_several_classes(name, kernel, solver, rng):
             multi_class="joint",
             tol=1e-7,
         ).fit(X, y)
-        for margin in CLASSIFICATION[name]
+        for margin in CLASSIFICATION[name]()
     )
     assert mine.converged_ and built_in.converged_
     assert mine.objective_ == pytest.approx(built_in.objective_, rel=2e-7)
@@ -125,12 +125,12 @@ def test_the_solvers_of_several_classes_are_those_of_the_built_in_prior(
     X = rng.normal(size=shape)
     y = np.argmin(X[:, :4], axis=1)
     X[:, :4] -= np.eye(4)[y]
-    for margin in CLASSIFICATION[name]:
+    for margin in CLASSIFICATION[name]():
         MEDClassifier("linear", margin=margin, multi_class="joint").fit(X, y)
     assert chosen[0] == chosen[1]
     tall = shape[1] == 4 and name != "fixed"
     assert ("newton" in chosen[0]) == tall
-    assert [m.unit_potential.curved for m in CLASSIFICATION[name]] == [
+    assert [m.unit_potential.curved for m in CLASSIFICATION[name]()] == [
         name == "logistic"
     ] * 2
 
@@ -141,7 +141,7 @@ def test_regression(name, kernel, n, rng):
     y = X[:, 0] + 0.3 * rng.normal(size=n)
     built_in, mine = (
         MEDRegressor(kernel=kernel, margin=margin, C=unit(margin)).fit(X, y)
-        for margin in REGRESSION[name]
+        for margin in REGRESSION[name]()
     )
     assert mine.converged_ and built_in.converged_
     assert mine.objective_ == pytest.approx(built_in.objective_, rel=2e-3)
@@ -160,7 +160,7 @@ def test_models(name, rng):
         X[:, 0] = y > 0
         blocks = [prior.block(X, y == 1), prior.block(X, y == -1)]
     built_in, mine = (
-        solve_blocks(blocks, maps, margin) for margin in CLASSIFICATION[name]
+        solve_blocks(blocks, maps, margin) for margin in CLASSIFICATION[name]()
     )
     same(mine, built_in, 1e-8)
 
@@ -172,14 +172,14 @@ def test_feature_switches(name, rng):
         solve_selection(
             X, y, margin, 0.3, "flat", np.ones(300), tol=1e-8, max_iter=500
         )[0]
-        for margin in CLASSIFICATION[name]
+        for margin in CLASSIFICATION[name]()
     )
     same(mine, built_in, 1e-8)
 
 
 def test_priors_without_a_finite_loss_are_refused_alike(rng):
     X, y = two_classes(rng, 60, False)
-    for margin in CLASSIFICATION["fixed"]:
+    for margin in CLASSIFICATION["fixed"]():
         with pytest.raises(ValueError, match="margin"):
             MEDRegressor(margin=margin).fit(X, y)
         with pytest.raises(ValueError, match="switches"):

@@ -132,7 +132,7 @@ def test_information_that_is_not_positive_definite_is_refused(information, words
         fisher_kernel(scores_of(rng), information=information)
 
 
-@pytest.mark.parametrize("n", [40, 5000])
+@pytest.mark.parametrize("n", [40, 2000])
 def test_redundant_parameters_are_refused_and_a_ridge_helps(n, rng):
     # softmax scores: the four gradients of every row sum to zero
     x = np.r_[np.arange(4), rng.integers(4, size=n - 4)]
