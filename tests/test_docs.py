@@ -6,7 +6,7 @@ docstrings tested are those of the installed package.
 
 import ast
 import doctest
-import importlib.util
+import importlib
 import inspect
 import io
 import pathlib
@@ -64,24 +64,22 @@ def examples_in(text):
 
 
 def modules():
-    """Names of the Python modules of the package whose text has examples."""
-    for module in ["maxent", *walked()]:
-        file = importlib.util.find_spec(module).origin
-        if file.endswith(".py") and examples_in(pathlib.Path(file).read_text("utf-8")):
-            yield module
-
-
-def walked():
-    """Names of all modules below the package but those of compiled code."""
+    """Names of the Python modules of the package."""
     found = pkgutil.walk_packages(maxent.__path__, "maxent.")
-    return (m.name for m in found if not m.name.startswith("maxent._core"))
+    return ["maxent", *(m.name for m in found if not m.name.startswith("maxent._core"))]
 
 
 def public_objects():
-    """Objects by name: every function and class that users import."""
-    modules = map(importlib.import_module, PACKAGES)
-    things = {f"{m.__name__}.{n}": getattr(m, n) for m in modules for n in m.__all__}
-    return {name: thing for name, thing in things.items() if callable(thing)}
+    """Cases (name, object): every function and class that users import."""
+    out = []
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing):
+                full = f"{package}.{name}"
+                out.append(pytest.param(full, thing, id=full))
+    return out
 
 
 PUBLIC = public_objects()
@@ -109,10 +107,10 @@ def test_examples_of_the_docstrings_run(module, tmp_path, monkeypatch):
     assert run == examples_in(inspect.getsource(thing))  # none is overlooked
 
 
-def test_every_estimator_shows_an_example():
-    for name, thing in PUBLIC.items():
-        if hasattr(thing, "fit"):
-            assert examples_in(inspect.getdoc(thing)) > 0, name
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_estimator_shows_an_example(name, thing):
+    if hasattr(thing, "fit"):
+        assert examples_in(inspect.getdoc(thing)) > 0
 
 
 @pytest.mark.parametrize("wrong", [">>> 1 + 1\n3\n", ">>> 1 / 0\n"])
@@ -302,9 +300,10 @@ def test_inventories_are_kept_for_builds_without_a_network(inventories, tmp_path
 
 
 # -- docstrings ------------------------------------------------------------------------
-def test_every_parameter_is_documented():
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_parameter_is_documented(name, thing):
     undocumented = []
-    for label, function in functions():
+    for label, function in [(name, thing), *methods(thing)]:
         text = inspect.getdoc(function) or ""
         assert text.strip(), f"{label} has no docstring"
         for parameter in named_parts(function):
@@ -322,8 +321,9 @@ def value_of(text):
         return text
 
 
-def test_documented_defaults_are_those_of_the_signature():
-    for label, function in functions():
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_documented_defaults_are_those_of_the_signature(name, thing):
+    for label, function in [(name, thing), *methods(thing)]:
         text = inspect.getdoc(function) or ""
         parameters = named_parts(function) and inspect.signature(function).parameters
         for names, shown in re.findall(
@@ -335,13 +335,13 @@ def test_documented_defaults_are_those_of_the_signature():
                 assert value_of(shown) in (value, written), (label, one, shown, value)
 
 
-def test_every_public_member_has_a_docstring():
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_public_member_has_a_docstring(name, thing):
     kinds = (classmethod, staticmethod, property, cached_property, type(methods))
+    members = vars(thing).items() if inspect.isclass(thing) else ()
     bare = [
         f"{name}.{member}"
-        for name, thing in PUBLIC.items()
-        if inspect.isclass(thing)
-        for member, value in vars(thing).items()
+        for member, value in members
         if isinstance(value, kinds)
         and not member.startswith("_")
         # `help` would also look among the bases
@@ -385,12 +385,6 @@ def methods(thing):
     ]
 
 
-def functions():
-    """Everything public, and the methods of its classes: (label, function)."""
-    for name, thing in PUBLIC.items():
-        yield from [(name, thing), *methods(thing)]
-
-
 # Not asked for: a summary that starts on the second line (GL01), extended summaries
 # (ES01), examples and See Also on every method (EX01, SA01), the verb form of the first
 # line (SS05, SS06), named single returns (RT02, as in scikit-learn), a sentence beside
@@ -403,14 +397,13 @@ ASKED = (
 )
 
 
-def test_docstrings_are_valid_numpydoc():
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_docstring_is_valid_numpydoc(name, thing):
     validate = pytest.importorskip("numpydoc.validate").validate
     found = []
-    for name, thing in PUBLIC.items():
-        for label in [name, *(f"{name}.{m.__name__}" for _, m in methods(thing))]:
-            report = validate(label)
-            if not report["docstring"]:  # an empty one is inherited
-                continue
+    for label in [name, *(f"{name}.{m.__name__}" for _, m in methods(thing))]:
+        report = validate(label)
+        if report["docstring"]:  # an empty one is inherited
             asked = set(ASKED)
             if label == name and (is_dataclass(thing) or isinstance(thing, EnumType)):
                 asked.discard("PR01")  # fields and members are listed as attributes
@@ -423,7 +416,7 @@ def test_docstrings_are_valid_numpydoc():
 def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"^   ([A-Za-z_]\w*)$", text, re.MULTILINE))
-    public = {name.rpartition(".")[2] for name in PUBLIC}
+    public = {case.id.rpartition(".")[2] for case in PUBLIC}
     assert public <= listed, f"missing: {sorted(public - listed)}"
 
 
@@ -513,7 +506,8 @@ def public_methods(cls):
 @pytest.mark.slow
 def test_page_of_a_class_shows_every_public_method(built_pages):
     missing = {}
-    for name, thing in PUBLIC.items():
+    for case in PUBLIC:
+        name, thing = case.values
         if not inspect.isclass(thing) or name.count(".") < 2:
             continue  # the reference has the estimators below their packages
         page = built_pages / "api" / "generated" / f"{name}.html"
