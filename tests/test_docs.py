@@ -5,6 +5,7 @@ docstrings tested are those of the installed package.
 """
 
 import ast
+import csv
 import doctest
 import importlib
 import inspect
@@ -449,6 +450,52 @@ def test_map_of_the_code_has_every_part_and_imports_go_down():
             target = target.partition(".")[0]
             if module.startswith("maxent.") and part in height and target != part:
                 assert height[target] < height[part], (path, module)
+
+
+def formula_rows():
+    """Rows (formula, file, function) of the table of formulas."""
+    text = (DOCS / "contributing.rst").read_text(encoding="utf-8")
+    block = re.search(r'   :header: "formula".*\n.*\n\n((?:   ".*\n)+)', text)[1]
+    rows = csv.reader(map(str.strip, block.splitlines()), skipinitialspace=True)
+    return [(row[0], *(cell.strip("`") for cell in row[1:])) for row in rows]
+
+
+def defines(path, name):
+    """True if a Python or Cython file defines a function, a class or a method."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        signature = rf"^(?:def|cdef|cpdef)\b[^=(]*\b{re.escape(name)}\("
+        return bool(re.search(signature, text, re.MULTILINE))
+    body = ast.parse(text).body
+    for part in name.split("."):
+        nodes = [node for node in body if getattr(node, "name", None) == part]
+        if not nodes:
+            return False
+        body = nodes[-1].body
+    return True
+
+
+@needs_docs
+def test_formulas_are_where_the_table_says():
+    rows = formula_rows()
+    assert len(rows) >= 20
+    package = pathlib.Path(maxent.__file__).parent
+    for _, file, function in rows:
+        path = package / file
+        assert path.is_file(), file
+        assert defines(path, function), (file, function)
+
+
+@needs_docs
+def test_files_to_copy_and_their_tests_exist():
+    text = (DOCS / "contributing.rst").read_text(encoding="utf-8")
+    part = text[text.index("Five things to add") : text.index("What a change needs")]
+    package = pathlib.Path(maxent.__file__).parent
+    paths = re.findall(r"``(\w[\w/]*/\w+(?:\.\w+)?)``", part)
+    assert len(paths) >= 15
+    for path in paths:
+        assert (ROOT / path).exists() or (package / path).exists(), path
+    assert part.count("Copy: ") == part.count("Checked by: ") == 5
 
 
 @pytest.fixture(scope="module")
