@@ -508,7 +508,7 @@ def built_pages(tmp_path_factory):
         pytest.importorskip(part)
     tmp_path = tmp_path_factory.mktemp("documentation")
     # a copy, because the reference is generated beside the pages; they quote the others
-    for part in ("docs", "maxent/_core", "examples"):
+    for part in ("docs", "maxent/_core", "maxent/cython", "examples"):
         if (ROOT / part).exists():
             unwanted = shutil.ignore_patterns("generated", "gallery", "_build")
             shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
@@ -576,15 +576,39 @@ def test_methods_asked_for_are_those_that_users_find():
     assert {"posterior", "block", "weak"} <= public_methods(NormalInverseWishart)
 
 
+# Other people's modules name these: none of them may move.
+PUBLIC_DECLARATIONS = {
+    *("chain", "chain_pairs", "column_groups", "coordinate", "dual_machine"),
+    *("dual_rows", "gram", "laplacian", "potentials", "smo", "statespace"),
+    *("system_pairs", "tables"),
+}
+
+
 @needs_docs
 def test_page_on_compiled_functions_declares_every_module_of_its_table():
     text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
     table = text[: text.index("These names are part")]
-    declared = re.findall(r"^``maxent/cython/(\w+).pxd``$", text, re.MULTILINE)
+    declared = re.findall(r"^\.\. declarations:: (\w+)$", text, re.MULTILINE)
     listed = set(re.findall(r"``maxent\.cython\.(\w+)``", table))
     assert listed == {*declared, "potentials"}  # which have a table of their own
     package = pathlib.Path(maxent.__file__).parent / "cython"
     assert listed == {path.stem for path in package.glob("*.pxd")} - {"__init__"}
+    assert listed == PUBLIC_DECLARATIONS
+    assert "_core" not in text
+
+
+@needs_docs
+def test_declarations_are_shown_without_private_names(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    shown = importlib.import_module("public_declarations")
+    for name in PUBLIC_DECLARATIONS:
+        text = shown.declarations(name)
+        assert "_core" not in text
+        assert re.search(r"^(?:cdef|ctypedef) ", text, re.MULTILINE)
+    assert "from maxent.cython.potentials cimport Potential\n" in shown.declarations(
+        "dual_machine"
+    )
 
 
 @needs_docs
