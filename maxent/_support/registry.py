@@ -1,4 +1,4 @@
-"""The classes that a model file may name; nothing else of a file is ever called."""
+"""Classes that a model file may name; no other code is called by a file."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def rebuilt(cls: type[Any], spec: Any) -> Any:
 
 
 def resolve(home: str) -> type[Any]:
-    """The class at "module:class", imported when asked for."""
+    """Import and return the class at "module:class"."""
     module, _, attribute = home.partition(":")
     return getattr(importlib.import_module(module), attribute)
