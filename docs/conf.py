@@ -35,6 +35,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "project_files",
+    "public_declarations",
     "reference_pages",
 ]
 templates_path = ["_templates"]

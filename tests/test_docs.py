@@ -5,6 +5,7 @@ docstrings tested are those of the installed package.
 """
 
 import ast
+import csv
 import doctest
 import importlib
 import inspect
@@ -451,6 +452,52 @@ def test_map_of_the_code_has_every_part_and_imports_go_down():
                 assert height[target] < height[part], (path, module)
 
 
+def formula_rows():
+    """Rows (formula, file, function) of the table of formulas."""
+    text = (DOCS / "contributing.rst").read_text(encoding="utf-8")
+    block = re.search(r'   :header: "formula".*\n.*\n\n((?:   ".*\n)+)', text)[1]
+    rows = csv.reader(map(str.strip, block.splitlines()), skipinitialspace=True)
+    return [(row[0], *(cell.strip("`") for cell in row[1:])) for row in rows]
+
+
+def defines(path, name):
+    """True if a Python or Cython file defines a function, a class or a method."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        signature = rf"^(?:def|cdef|cpdef)\b[^=(]*\b{re.escape(name)}\("
+        return bool(re.search(signature, text, re.MULTILINE))
+    body = ast.parse(text).body
+    for part in name.split("."):
+        nodes = [node for node in body if getattr(node, "name", None) == part]
+        if not nodes:
+            return False
+        body = nodes[-1].body
+    return True
+
+
+@needs_docs
+def test_formulas_are_where_the_table_says():
+    rows = formula_rows()
+    assert len(rows) >= 20
+    package = pathlib.Path(maxent.__file__).parent
+    for _, file, function in rows:
+        path = package / file
+        assert path.is_file(), file
+        assert defines(path, function), (file, function)
+
+
+@needs_docs
+def test_files_to_copy_and_their_tests_exist():
+    text = (DOCS / "contributing.rst").read_text(encoding="utf-8")
+    part = text[text.index("Five things to add") : text.index("What a change needs")]
+    package = pathlib.Path(maxent.__file__).parent
+    paths = re.findall(r"``(\w[\w/]*/\w+(?:\.\w+)?)``", part)
+    assert len(paths) >= 15
+    for path in paths:
+        assert (ROOT / path).exists() or (package / path).exists(), path
+    assert part.count("Copy: ") == part.count("Checked by: ") == 5
+
+
 @pytest.fixture(scope="module")
 def built_pages(tmp_path_factory):
     """Folder of the documentation, built with warnings as errors."""
@@ -461,7 +508,7 @@ def built_pages(tmp_path_factory):
         pytest.importorskip(part)
     tmp_path = tmp_path_factory.mktemp("documentation")
     # a copy, because the reference is generated beside the pages; they quote the others
-    for part in ("docs", "maxent/_core", "examples"):
+    for part in ("docs", "maxent/_core", "maxent/cython", "examples"):
         if (ROOT / part).exists():
             unwanted = shutil.ignore_patterns("generated", "gallery", "_build")
             shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
@@ -529,15 +576,39 @@ def test_methods_asked_for_are_those_that_users_find():
     assert {"posterior", "block", "weak"} <= public_methods(NormalInverseWishart)
 
 
+# Other people's modules name these: none of them may move.
+PUBLIC_DECLARATIONS = {
+    *("chain", "chain_pairs", "column_groups", "coordinate", "dual_machine"),
+    *("dual_rows", "gram", "laplacian", "potentials", "smo", "statespace"),
+    *("system_pairs", "tables"),
+}
+
+
 @needs_docs
 def test_page_on_compiled_functions_declares_every_module_of_its_table():
     text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
     table = text[: text.index("These names are part")]
-    declared = re.findall(r"^``maxent/cython/(\w+).pxd``$", text, re.MULTILINE)
+    declared = re.findall(r"^\.\. declarations:: (\w+)$", text, re.MULTILINE)
     listed = set(re.findall(r"``maxent\.cython\.(\w+)``", table))
     assert listed == {*declared, "potentials"}  # which have a table of their own
     package = pathlib.Path(maxent.__file__).parent / "cython"
     assert listed == {path.stem for path in package.glob("*.pxd")} - {"__init__"}
+    assert listed == PUBLIC_DECLARATIONS
+    assert "_core" not in text
+
+
+@needs_docs
+def test_declarations_are_shown_without_private_names(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    shown = importlib.import_module("public_declarations")
+    for name in PUBLIC_DECLARATIONS:
+        text = shown.declarations(name)
+        assert "_core" not in text
+        assert re.search(r"^(?:cdef|ctypedef) ", text, re.MULTILINE)
+    assert "from maxent.cython.potentials cimport Potential\n" in shown.declarations(
+        "dual_machine"
+    )
 
 
 @needs_docs

@@ -27,7 +27,7 @@ def count_values(
 
 def look_up(
     const Py_ssize_t[:, ::1] X,       # IN   (n, d) block of rows
-    const Py_ssize_t[::1] least,      # IN   (d,) smallest values in the table, near zero
+    const Py_ssize_t[::1] least,      # IN   (d,) smallest values in the table, near 0
     const Py_ssize_t[::1] first,      # IN   (d + 1,) where the columns start in it
     const Py_ssize_t[::1] table,      # IN   (first[d],)
     Py_ssize_t[:, :] codes,           # OUT  (n, d)

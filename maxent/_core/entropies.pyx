@@ -28,7 +28,7 @@ cdef extern from "machines/rbf_loops.h" nogil:
 
 cdef enum:
     CHUNK = 4096            # entries of a chunk of rows, at least
-    WORK = 2000000          # entries of a thread between two looks for Ctrl-C
+    WORK = 2000000          # entries of a thread between two checks for Ctrl-C
 
 cdef double NEAR_ONE = 0.1  # |a - 1| up to which the form without cancellation is used
 

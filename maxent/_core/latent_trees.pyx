@@ -18,7 +18,7 @@ from libc.stdlib cimport free, malloc
 from maxent._core.threads cimport team
 
 cdef enum:
-    WORK = 2000000          # exponentials of a thread between two looks for Ctrl-C
+    WORK = 2000000          # exponentials of a thread between two checks for Ctrl-C
 
 
 cdef struct Tree:
@@ -161,7 +161,7 @@ cdef int best_tree(
 
 
 cdef Py_ssize_t trees_at_once(const Tree* g, int n_threads) noexcept nogil:
-    """Trees between two looks for Ctrl-C."""
+    """Trees between two checks for Ctrl-C."""
     return n_threads * max(
         <Py_ssize_t>1, <Py_ssize_t>WORK // (1 + g.nodes * g.states * g.states))
 
@@ -211,7 +211,7 @@ def tree_best(
     Py_ssize_t[:, ::1] state,              # OUT (n, nodes)
     int n_threads,
 ):
-    """Largest scores and the states that have them, ties to the first state."""
+    """Largest scores and the states that attain them; ties go to the first state."""
     cdef Py_ssize_t n = unary.shape[0], i, lo, hi
     cdef Tree g
     cdef int failed = 0

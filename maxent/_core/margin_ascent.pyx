@@ -3,7 +3,7 @@
     max  sum a q - |v|^2 / 2,   v = sum a_r z_r,   a >= 0,   sum over group i <= c_i
 
 A visit of a group moves multipliers from the row with a > 0 of the smallest shortfall
-m = q - z . v to the one of the largest; what is left of c_i counts as a row of zeros:
+m = q - z . v to the one of the largest; the rest of c_i counts as a row of zeros:
 
     t = min(a_from, (m_to - m_from) / |z_to - z_from|^2)
 
@@ -14,7 +14,7 @@ optimization; Crammer & Singer (2001), section 6.
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef enum:
-    GROUPS = 4096           # groups between two looks for Ctrl-C
+    GROUPS = 4096           # groups between two checks for Ctrl-C
 
 ctypedef fused index:
     int

@@ -18,7 +18,7 @@ from maxent._core.threads cimport team
 
 cdef enum:
     CHUNK = 64              # examples of one task
-    WAVE = 64               # tasks a thread between two looks for Ctrl-C
+    WAVE = 64               # tasks a thread between two checks for Ctrl-C
 
 
 cdef void score_read(

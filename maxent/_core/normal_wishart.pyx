@@ -25,7 +25,7 @@ from maxent._core.threads cimport team
 
 cdef enum:
     CHUNK = 256
-    WORK = 160000000    # multiplications between two looks for Ctrl-C
+    WORK = 160000000    # multiplications between two checks for Ctrl-C
     PARTS = 8           # at most, of the rows, which threads share out
     PIECE = 500000      # multiplications of a part
 
@@ -190,7 +190,7 @@ cdef Py_ssize_t share_of(Py_ssize_t n, Py_ssize_t parts) noexcept nogil:
 
 cdef Py_ssize_t at_once(
     Py_ssize_t share, Py_ssize_t parts, Py_ssize_t d) noexcept nogil:
-    """Rows of a part between two looks for Ctrl-C."""
+    """Rows of a part between two checks for Ctrl-C."""
     return min(share, 16 + WORK // (parts * d * d))
 
 
@@ -219,9 +219,9 @@ cdef bint pivots_hold(
     const double* lower,          # IN   (d, d)
     Py_ssize_t n, Py_ssize_t d,
 ) noexcept nogil:
-    """Whether every pivot is above the rounding level of what was summed.
+    """True if every pivot is above the rounding level of the sums.
 
-    The sum of sizes is a pass over the rows: a bound will mostly do.
+    The sum of sizes is a pass over the rows, which a bound mostly saves.
     """
     cdef Py_ssize_t i, j
     cdef double absolute = 0., pivot, size
@@ -258,7 +258,7 @@ def update(
 ):
     """(kappa, df, log det scale) with all rows, or None outside the domain.
 
-    Outputs are of no use then.
+    Outputs are undefined then.
     """
     cdef Py_ssize_t n = rows.shape[0], d = rows.shape[1], i, j
     cdef double total, s, log_det = 0.

@@ -18,7 +18,7 @@ cdef struct Rows:
     void (*add_transposed)(
         const void* state, Py_ssize_t start, Py_ssize_t stop, const double* w,
         double* sums) noexcept nogil
-    # x as `times` wants it; from the sums of `add_transposed` those of the rows
+    # x as `times` takes it; from the sums of `add_transposed` those of the rows
     void (*prepare)(const void* state, const double* x, double* out) noexcept nogil
     void (*finish)(const void* state, double* sums) noexcept nogil
 

@@ -39,10 +39,10 @@ cdef extern from "tall_loops.h" nogil:
 
 cdef enum:
     CHUNK = 64                  # rows that are written at a time
-    LOOK = 8000000              # entries that are written between two looks at signals
+    LOOK = 8000000              # entries written between two checks for signals
 
-cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # of a part between looks at signals
-cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
+cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # of a part between checks for signals
+cdef Py_ssize_t PIECE = 8_000_000               # of a part that gets a separate sum
 cdef Py_ssize_t PARTS = 8                       # at most, which threads share out
 cdef Py_ssize_t SHARE = 300_000                 # entries that two parts are worth
 cdef double ENTRY = 0.5                         # ns, mostly those of reading it
@@ -167,7 +167,7 @@ cdef void write_visits(
 
 
 cdef void cells_of(const void* state, const double* x, double* out) noexcept nogil:
-    """What a visit of each cell adds to the product with x."""
+    """Share of a visit of each cell in the product with x."""
     cdef const Visits* v = <const Visits*>state
     cdef Py_ssize_t g, j
     cdef double s
@@ -180,7 +180,7 @@ cdef void cells_of(const void* state, const double* x, double* out) noexcept nog
 
 
 cdef void sums_of_cells(const void* state, double* sums) noexcept nogil:
-    """From the visits of each cell, the sums of rows."""
+    """Sums of rows, from the visits of each cell."""
     cdef const Visits* v = <const Visits*>state
     cdef Py_ssize_t g, j
     cdef double s
@@ -367,8 +367,8 @@ cdef class TallMatrix:
         cdef double by[1]
         cdef double[:, ::1] out
         self.check_written()
-        found = np.empty((n, self.n_columns))
-        out = found
+        array = np.empty((n, self.n_columns))
+        out = array
         for i in range(n):
             if not 0 <= index[i] < self.n_rows:
                 raise IndexError(f"no row {index[i]} of {self.n_rows}")
@@ -376,7 +376,7 @@ cdef class TallMatrix:
                 self.write(index[i], index[i] + 1, NULL, by, &out[i, 0], self.n_columns)
             if i % (1 + LOOK // (self.n_columns + 1)) == 0:
                 PyErr_CheckSignals()
-        return found
+        return array
 
     def to_array(self, Py_ssize_t start=0, stop=None, int n_threads=1):
         """The rows [start, stop), all by default."""
@@ -388,8 +388,8 @@ cdef class TallMatrix:
         if not 0 <= start <= end <= self.n_rows:
             raise IndexError(f"no rows {start} to {end} of {self.n_rows}")
         rows = end - start
-        found = np.empty((rows, self.n_columns))
-        out = found
+        array = np.empty((rows, self.n_columns))
+        out = array
         chunks = (rows + CHUNK - 1) // CHUNK if self.n_columns else 0
         threads = team(n_threads, chunks, ENTRY * rows * self.n_columns)
         step = 1 + LOOK // (CHUNK * (self.n_columns + 1))
@@ -399,7 +399,7 @@ cdef class TallMatrix:
                             num_threads=threads):
                 self.write_chunk(start, k * CHUNK, min((k + 1) * CHUNK, rows), out)
             PyErr_CheckSignals()
-        return found
+        return array
 
     cdef void write_chunk(
         self, Py_ssize_t start, Py_ssize_t first, Py_ssize_t last, double[:, ::1] out
@@ -439,12 +439,12 @@ cdef class TallMatrix:
                               min(k * rows + min(lo + step, rows), n), padded,
                               &own[k, 0], &G[k, 0, 0])
             PyErr_CheckSignals()
-        found = np.empty((d, d))
-        total = found
+        products = np.empty((d, d))
+        total = products
         threads = team(n_threads, d, ENTRY * parts * square)
         for k in prange(d, nogil=True, schedule="dynamic", num_threads=threads):
             add_parts(G, k, total)
-        return found
+        return products
 
     cdef void add_gram(
         self, const double[::1] weight, Py_ssize_t start, Py_ssize_t stop,
@@ -462,25 +462,25 @@ cdef class TallMatrix:
         """Products of the rows with each of x (k, d), as an array (k, n)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
         cdef Py_ssize_t parts, rows, k, v
-        cdef double[:, ::1] out, prepared, own
+        cdef double[:, ::1] out, prepared, scratch
         cdef int threads
         if x.shape[1] != d:
             raise ValueError(f"{d} columns, but {x.shape[1]} factors")
-        found = np.zeros((m, n))
+        products = np.zeros((m, n))
         if not n or not d or not m:
-            return found
-        out, prepared = found, np.array(x)
+            return products
+        out, prepared = products, np.array(x)
         for v in range(m):
             self.prepare(&x[v, 0], &prepared[v, 0])
         parts = 2 * PARTS if self.entries > SHARE else 1
-        own = np.empty((parts, self.room()))
+        scratch = np.empty((parts, self.room()))
         rows = whole_chunks((n + parts - 1) // parts)
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=threads):
             self.rows_times(
-                prepared, k * rows, min((k + 1) * rows, n), &own[k, 0], out)
-        return found
+                prepared, k * rows, min((k + 1) * rows, n), &scratch[k, 0], out)
+        return products
 
     cdef void prepare(self, const double* x, double* out) noexcept:
         cdef Py_ssize_t k
@@ -530,7 +530,7 @@ cdef class TallMatrix:
         cdef Py_ssize_t padded = whole_lanes(d)
         cdef Py_ssize_t parts, rows, k, v
         cdef double[:, :, ::1] sums
-        cdef double[:, ::1] own
+        cdef double[:, ::1] scratch
         cdef int threads
         if x.shape[1] != n:
             raise ValueError(f"{n} rows, but {x.shape[1]} factors")
@@ -538,18 +538,18 @@ cdef class TallMatrix:
             return np.zeros((m, d))
         parts = even_parts(self.entries, max(SHARE // 2, 4 * padded))
         rows = whole_chunks((n + parts - 1) // parts)
-        found, own = np.zeros((parts, m, padded)), np.empty((parts, self.room()))
-        sums = found
+        products, scratch = np.zeros((parts, m, padded)), np.empty((parts, self.room()))
+        sums = products
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=threads):
             self.add_rows_times(
-                x, k * rows, min((k + 1) * rows, n), &own[k, 0], sums[k])
+                x, k * rows, min((k + 1) * rows, n), &scratch[k, 0], sums[k])
         for k in range(1, parts):
-            found[0] += found[k]
+            products[0] += products[k]
         for v in range(m):
             self.finish(&sums[0, v, 0])
-        return found[0, :, :d]
+        return products[0, :, :d]
 
     cdef void add_rows_times(
         self, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop, double* own,
@@ -595,7 +595,7 @@ cdef void add_parts(
 
 
 cdef inline Py_ssize_t even_parts(Py_ssize_t work, Py_ssize_t piece) noexcept nogil:
-    """One part or an even number, which two threads share out without a rest."""
+    """Number of parts: one, or even, so that two threads have equal shares."""
     return min(PARTS, max(<Py_ssize_t>1, 2 * (work // (2 * piece))))
 
 

@@ -1,6 +1,6 @@
 """Threads of the compiled loops: one rule, by the time that a loop takes.
 
-The number that is asked for comes from ``maxent._support.threads``.  Results do not
+The requested number comes from ``maxent._support.threads``.  Results do not
 depend on how many threads a loop gets.
 """
 

@@ -14,12 +14,12 @@ from typing import Any
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 _loaded: dict[str, ModuleType] = {}
-_PAUSE = 0.1  # s; a wait without end would not hear Ctrl-C on all systems
+_PAUSE = 0.1  # s; on some systems Ctrl-C does not interrupt a wait without a limit
 
 
 @contextmanager
 def announced(verbose: bool) -> Iterator[None]:
-    """Inside, compilation is announced if `verbose`."""
+    """Context in which compilation is announced if `verbose`."""
     before = _announcing.set(bool(verbose))
     try:
         yield
@@ -37,7 +37,9 @@ def compiled(name: str) -> ModuleType:
         _loaded[name] = module = imported(f"maxent._core.compiled_by_numba.{name}")
         for function in vars(module).values():
             own = getattr(function, "_compile_for_args", None)
-            if own is not None:  # Numba asks it for types that are new to a function
+            if (
+                own is not None
+            ):  # Numba calls it for argument types that a function has not met
                 function._compile_for_args = partial(_apart, own)
         if _announcing.get() and not _cached(module, name):
             print(
@@ -47,12 +49,12 @@ def compiled(name: str) -> ModuleType:
 
 
 def imported(full: str) -> ModuleType:
-    """A module that is Numba or uses it, imported out of the reach of Ctrl-C."""
+    """Import Numba or a module that uses it, where Ctrl-C cannot interrupt."""
     return _apart(importlib.import_module, full)
 
 
 def _apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function in a thread of its own and return its result.
+    """Call a function in a new thread and return its result.
 
     An interrupt amid Numba's imports, or amid a compilation, would leave modules and
     functions half made, and no later call could mend that. Signals do not reach the

@@ -19,7 +19,7 @@ class InheritedDocs:
             if not isinstance(target, (FunctionType, property)) or target.__doc__:
                 continue
             for base in cls.__mro__[1:]:
-                # the docstring of None, which Python 3.13 has, is no one's
+                # Python 3.13 has a docstring of None, which documents no method
                 doc = vars(base)[name].__doc__ if name in vars(base) else None
                 if doc and not name.startswith("_"):
                     target.__doc__ = doc

@@ -1,4 +1,4 @@
-"""Input of estimators: scikit-learn's validation, with errors that say where and what.
+"""Input of estimators: scikit-learn's validation, with errors that name the entry.
 
 scikit-learn decides what is valid. What it refuses is looked at once more, so that the
 error names the argument, the place and value of the first fault, and a remedy.
@@ -45,7 +45,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     from sklearn.utils.validation import validate_data
 
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
-        refuse_texts(X)  # before NumPy makes an array of the longest one's width
+        refuse_texts(X)  # NumPy would make an array of the width of the longest text
     for name, data in zip("Xy", (X, *y)):
         v.refuse_masked(name, data)
     X, y = v.in_memory("X", X), tuple(v.in_memory("y", one) for one in y)
@@ -127,7 +127,7 @@ def check_labels(y: NDArray[Any]) -> None:
 
 
 def _warn_of_many_classes(y: NDArray[Any]) -> None:
-    """Warn, before the work, where most classes would have a row or two."""
+    """Warn, before the work, if most classes have one or two rows."""
     n, m = len(y), len(np.unique(y))
     numeric = y.dtype.kind in "iuf"
     many = n > 20 and m > round(0.5 * n)  # scikit-learn's rule
@@ -183,7 +183,7 @@ def check_targets(y: Any) -> NDArray[np.float64]:
 
 # -- what scikit-learn has refused ---------------------------------------------------
 def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
-    """Raise a plainer error for the faults that are found; else do nothing."""
+    """Raise a plainer error for the faults known here; otherwise do nothing."""
     if "got 1D array" in error or "got scalar array" in error:
         _explain_shape(v.shape_of("X", X), y)
     if "could not convert" in error and len(v.shape_of("X", X)) == 1:

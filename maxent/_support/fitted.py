@@ -1,4 +1,4 @@
-"""Fitted state: its life, and checks of what a damaged or foreign file may change."""
+"""Fitted state: how it is set and removed, and checks of state from files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FittedState:
             )
 
         def _with_its_reason(self, name):
-            """Ask for the attribute again and raise the reason why there is none.
+            """Read the attribute again and raise the reason why it is missing.
 
             `sklearn.utils.metaestimators.available_if` has a sentence of its own and
             the reason behind it, as its cause.
@@ -96,7 +96,7 @@ def fresh_state(fit: _Fit) -> _Fit:
         for name in _switches(type(self)):
             check_bool(name, getattr(self, name))
         try:
-            with np.errstate(under="ignore"):  # whatever the caller has set
+            with np.errstate(under="ignore"):  # parameters that the caller has set
                 return fit(self, *args, **kwargs)
         except BaseException:  # KeyboardInterrupt too
             _remove_fitted(self)
@@ -112,7 +112,7 @@ def _switches(cls):
 
 
 def _is_fitted_name(name):
-    """True if scikit-learn's convention makes this the name of a fitted attribute."""
+    """True if this names a fitted attribute by scikit-learn's convention."""
     return name.endswith("_") and not name.startswith("_")
 
 
@@ -122,7 +122,7 @@ def _remove_fitted(estimator):
 
 
 def check_fitted(name, array, shape, *, kind="f", once=False, sparse=False):
-    """A fitted array must have its shape, its kind of numbers, and finite entries.
+    """Check the shape, the kind of numbers and the finite entries of a fitted array.
 
     Loaded models are untrusted. With `once` the entries of an array are looked at
     the first time it is met only, so that predicting few rows with a large model
@@ -158,7 +158,7 @@ def check_fitted_classes(classes):
 
 
 def check_value(name, value):
-    """A fitted value (a posterior, a model) must be what its specification rebuilds.
+    """Check that a fitted value (a posterior, a model) is what its specification makes.
 
     Compiled and SciPy code trusts the arrays that a value derives from its parameters;
     one whose shapes or numbers were changed must not reach it. The comparison is made
@@ -174,7 +174,7 @@ def check_value(name, value):
     try:
         again = dict(_arrays(rebuilt(type(value), value.get_spec())))
     except Exception as error:
-        # whatever a constructor says of parameters that no constructor made
+        # a constructor may raise any error on parameters from a damaged file
         raise ValueError(
             f"the fitted model is inconsistent: {name} has impossible parameters "
             f"({error}). Fit it again."
@@ -212,7 +212,7 @@ def _arrays(thing, where="", depth=4):
 
 
 def check_scores(scores, X):
-    """Decision values must be finite; returns them."""
+    """Return decision values, which must be finite."""
     if np.isfinite(scores).all():
         return scores
     size = ""

@@ -1,4 +1,4 @@
-"""Names of the columns of data frames, which must agree wherever they are known."""
+"""Names of the columns of data frames, and checks that they agree."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def column_names(name: str, data: Any, expected: Names | None = None) -> Names |
     ValueError
         If a frame has other names, or these in another order.
     """
-    found = expected
-    for label, own in _named(name, data):
-        if found is None:
-            found = own
-        if own == found:
+    names = expected
+    for label, columns in _named(name, data):
+        if names is None:
+            names = columns
+        if columns == names:
             continue
-        order = sorted(own) == sorted(found)
-        there = set(found) <= set(own)
+        order = sorted(columns) == sorted(names)
+        there = set(names) <= set(columns)
         raise ValueError(
-            f"{label} has the columns {v.shown(list(own))}, but "
+            f"{label} has the columns {v.shown(list(columns))}, but "
             f"{'the fit' if expected is not None else 'another data frame'} had "
-            f"{v.shown(list(found))}: the feature names should match"
+            f"{v.shown(list(names))}: the feature names should match"
             + (", also in their order. " if order else ". ")
-            + (f"Pass {label}[{v.shown(list(found))}]." if there else "Rename them.")
+            + (f"Pass {label}[{v.shown(list(names))}]." if there else "Rename them.")
         )
-    return found
+    return names
 
 
 def check_names(name: str, value: Any) -> Names | None:
@@ -145,7 +145,7 @@ def _difference(own: Names, nodes: Names) -> str:
 
 
 def _named(name: str, data: Any) -> Iterator[tuple[str, Names]]:
-    """Labels and column names of what has some: frames, sequences read from them."""
+    """Labels and column names of data frames and of sequences read from them."""
     each = enumerate(data) if isinstance(data, (list, tuple)) else [(None, data)]
     for i, one in each:
         columns = getattr(one, "columns", None)

@@ -1,4 +1,4 @@
-"""Where the C headers of the compiled functions lie."""
+"""Folder of the C headers of the compiled functions."""
 
 from __future__ import annotations
 

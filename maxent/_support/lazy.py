@@ -58,7 +58,7 @@ def lazy_exports(
 
 
 def _suggestion(name: str, public: list[str]) -> str:
-    """The public names like a misspelled one; none for the names of protocols."""
+    """Public names that resemble a misspelled one; none for names of protocols."""
     if name.startswith("_"):
         return ""
     import difflib

@@ -13,10 +13,10 @@ from maxent._core.tall_matrices import DenseRows, TallMatrix
 from maxent._support.threads import effective_threads, share_out
 
 _BLOCK = 512
-_FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
+_FEW_COLUMNS = 512  # beyond this size the product leaves the cache, and BLAS is faster
 
 TALL = 400_000  # entries from which on a product with a vector is worth threads
-_FEW_VECTORS = 4  # beyond, BLAS reads the matrix less often
+_FEW_VECTORS = 4  # beyond this size BLAS reads the matrix less often
 
 _NS = 0.04  # of a multiplication in a product of matrices
 
@@ -35,14 +35,14 @@ def row_chunks(n, cost):
 
 
 def blocked_cholesky(A):
-    """Lower Cholesky factor of A (overwritten), by blocks so that Ctrl-C is seen.
+    """Lower Cholesky factor of A (overwritten), by blocks between checks for Ctrl-C.
 
     Only the lower triangle is read.
     """
     n = len(A)
     for k in range(0, n, _BLOCK):
         e = min(k + _BLOCK, n)
-        # what is lower by rows is upper to Fortran, and then needs no copy
+        # a lower triangle by rows is an upper one in Fortran order: no copy is needed
         upper, info = dpotrf(A[k:e, k:e].T, lower=0, clean=1, overwrite_a=1)
         A[k:e, k:e] = upper.T
         if info:
@@ -129,8 +129,8 @@ def _product(Z, x, transposed=False):
     Z = _tall(Z)
     vectors = np.ascontiguousarray(np.atleast_2d(x.T), dtype=np.float64)
     kernel = Z.transposed_times if transposed else Z.times
-    found = kernel(vectors, effective_threads())
-    return found[0] if x.ndim == 1 else found.T
+    product = kernel(vectors, effective_threads())
+    return product[0] if x.ndim == 1 else product.T
 
 
 def weighted_products(E, weight):

@@ -9,7 +9,7 @@ from typing import Any
 
 from maxent._support.threads import threads_of
 
-_WORTH = 0.5  # seconds that processes must save: about what their start takes
+_WORTH = 0.5  # seconds that processes must save: about the time of their start
 
 
 def spread(
@@ -57,9 +57,9 @@ def _in_processes(function, tasks, n_jobs):
         for left in range(len(tasks), 0, -1):
             result = next(results)
             if left == 1:
-                next(results, None)  # leaves the processes at rest
+                next(results, None)  # the idle processes are kept
             yield result
     finally:
-        with warnings.catch_warnings():  # of tasks given up
+        with warnings.catch_warnings():  # of abandoned tasks
             warnings.simplefilter("ignore", UserWarning)
             results.close()

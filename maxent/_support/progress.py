@@ -97,7 +97,7 @@ def progress_of(
     unit: float = 1.0,
     task: str = "iteration",
 ) -> Listener | None:
-    """Callback for the solver of an estimator in `fit`; None if nobody looks.
+    """Callback for the solver of an estimator in `fit`; None if none is set.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Progress:
 
     @property
     def observed(self) -> bool:
-        """True if anybody looks."""
+        """True if a callback is set or lines are printed."""
         return self.lines is not None or self.tasks is not None
 
     def begin(self) -> None:
@@ -153,7 +153,7 @@ class Progress:
         unit: float = 1.0,
         task: str = "iteration",
     ) -> Listener | None:
-        """Return the callback for solvers, None if nobody listens."""
+        """Return the callback for solvers, or None if nothing is reported."""
         if not self.observed:
             return None
 
@@ -240,7 +240,7 @@ class Lines:
 
     @property
     def due(self) -> bool:
-        """True if the line before is long ago."""
+        """True if enough time has passed since the last line."""
         return time.perf_counter() - self.start >= self.next
 
     def show(self, report: Report) -> None:
@@ -302,7 +302,7 @@ class Tasks:
         self._begin(context.subcontext(task_name=name, max_subtasks=max_subtasks))
 
     def _end_leaf(self) -> None:
-        """End a task that has begun and not come to a report."""
+        """End a task that has begun and has not reported."""
         if self.contexts[-1].max_subtasks == 0:
             self._end()
 
@@ -312,7 +312,7 @@ class Tasks:
         report: Report,
         store: Callable[[Any, Any], object] | None,
     ) -> bool:
-        """End the task at work with a report; whether a callback asks to stop."""
+        """End the current task with a report; true if a callback asks to stop."""
         if self.contexts[-1].max_subtasks != 0:
             self.open(task)
         attributes = None
@@ -326,12 +326,12 @@ class Tasks:
     def _attributes(
         self, solution: Callable[[], Any], store: Callable[[Any, Any], object]
     ) -> dict[str, Any]:
-        """Fitted attributes of an estimator whose method ends at a solution."""
-        known = vars(self.estimator)
+        """Return the fitted attributes that belong to a solution."""
+        before = vars(self.estimator)
         model = copy.copy(self.estimator)
         model._progress = None
         store(model, solution())
-        return {k: v for k, v in vars(model).items() if known.get(k, model) is not v}
+        return {k: v for k, v in vars(model).items() if before.get(k, model) is not v}
 
     def leave(self) -> None:
         """End the innermost group."""

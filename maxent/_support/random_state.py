@@ -81,7 +81,7 @@ def _contents(value: Any) -> Iterator[bytes]:
     """Bytes that tell values apart, each preceded by its kind and size."""
     if hasattr(value, "get_spec"):
         yield f"{type(value).__qualname__}:".encode()
-        # equal models, whatever the columns of their data are called, draw alike
+        # equal models draw alike, for any names of the columns of their data
         yield from _contents(getattr(value, "_arguments", value.get_spec)())
     elif isinstance(value, Mapping):
         yield f"dict {len(value)}:".encode()

@@ -1,4 +1,4 @@
-"""The classes that a model file may name; nothing else of a file is ever called."""
+"""Classes that a model file may name; no other code is called by a file."""
 
 from __future__ import annotations
 
@@ -101,18 +101,7 @@ def rebuilt(cls: type[Any], spec: Any) -> Any:
     return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)
 
 
-def family_named(name: Any) -> type[Any]:
-    """The family of distributions of this name."""
-    from maxent.families import ExponentialFamily
-
-    home = VALUES.get(str(name))
-    family = resolve(home) if home else None
-    if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-        raise ValueError(f"family={name!r} is no known family.")
-    return family
-
-
 def resolve(home: str) -> type[Any]:
-    """The class at "module:class", imported when asked for."""
+    """Import and return the class at "module:class"."""
     module, _, attribute = home.partition(":")
     return getattr(importlib.import_module(module), attribute)

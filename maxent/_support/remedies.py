@@ -19,7 +19,7 @@ _FAR = 1e3  # of scikit-learn's data sets wine and breast cancer are beyond
 
 
 def scale_remedy(X: Any) -> str | None:
-    """How to scale columns whose standard deviations differ by more than 1000.
+    """Advice to scale columns whose standard deviations differ by more than 1000.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from maxent._support.validation import user_stacklevel
 
 
 class Status(enum.StrEnum):
-    """How a solver ended.
+    """Status of a solver at its end.
 
     A string: ``result.status == "converged"`` works.
 
@@ -147,7 +147,7 @@ n_iter=..., converged=True)
 
     @property
     def converged(self) -> bool:
-        """True if every tolerance that was asked for is met."""
+        """True if every requested tolerance is met."""
         return self.status is Status.CONVERGED
 
     @property
@@ -158,7 +158,7 @@ n_iter=..., converged=True)
 
 @dataclass(frozen=True)
 class Report:
-    """What an iterative method says of itself when it has certified a point.
+    """State of an iterative method when it has certified a point.
 
     Attributes
     ----------
@@ -195,10 +195,10 @@ class Report:
 
     def translated(self, translate: Callable[[Any], Any]) -> Report:
         """Return the report with its solution passed through `translate`."""
-        found = self.solution
-        if found is None:
+        solve = self.solution
+        if solve is None:
             return self
-        return replace(self, solution=lambda: translate(found()))
+        return replace(self, solution=lambda: translate(solve()))
 
 
 class Listener:
@@ -212,7 +212,7 @@ class Listener:
 
 
 def tell(callback: Callable[[int, Any, Any], object] | None, report: Report) -> bool:
-    """Give a report to a callback of either kind; whether it asks to stop."""
+    """Pass a report to a callback of either kind; true if it asks to stop."""
     if callback is None:
         return False
     if isinstance(callback, Listener):
@@ -234,7 +234,7 @@ def asks_to_stop(answer: object) -> bool:
 def relayed(
     callback: Callback | None, change: Callable[[Report], Report]
 ) -> Listener | None:
-    """Callback for an inner solver, whose reports go on as `change` makes them."""
+    """Callback for an inner solver, whose reports pass through `change`."""
     if callback is None:
         return None
     return Listener(lambda report: tell(callback, change(report)))
@@ -272,7 +272,7 @@ class Monitor:
         self.stopping = self._met = False
 
     def record(self, n_iter, objective, gap, point, violation=0.0):
-        """Keep a certification; whether the solver ends here, with :attr:`status`.
+        """Record a certification; true if the solver ends here, with :attr:`status`.
 
         It does where the tolerances are met, or where the callback has asked to stop
         and a point is known.
@@ -302,7 +302,7 @@ class Monitor:
         return self.stopping and self.best is not None
 
     def announce(self, n_iter):
-        """Say that the solver is at work, between certifications that are far apart.
+        """Report progress between certifications that are far apart.
 
         A callback of three numbers is not called: there is no objective yet.
         """
@@ -310,7 +310,7 @@ class Monitor:
             self.report(n_iter)
 
     def report(self, n_iter, objective=np.nan, gap=np.nan, certified=None):
-        """Tell the callback where the solver is, with a point or without."""
+        """Report the state of the solver to the callback, with a point or without."""
         if self.callback is None:
             return
         known = certified is not None and objective > -np.inf
@@ -360,7 +360,7 @@ class Monitor:
 
     @property
     def status(self):
-        """Status of a solver that ended where `record` said so."""
+        """Status of a solver that ended because `record` returned true."""
         return Status.CONVERGED if self._met else Status.STOPPED
 
     def _meets(self, certified):
@@ -387,7 +387,7 @@ class Monitor:
 
 
 def resumed_callback(first: DualResult, callback: Callback | None) -> Callback:
-    """Callback for the solver that goes on where a first result ended.
+    """Callback for a solver that continues from a first result.
 
     It counts on, extends the history of the first result, and passes on to `callback`.
     """
@@ -407,7 +407,7 @@ def resumed_callback(first: DualResult, callback: Callback | None) -> Callback:
 def result_in_turn(
     first: DualResult, other: DualResult, callback: Callback | None
 ) -> DualResult:
-    """The better of two results in turn, with the steps and the history of both.
+    """Better one of two successive results, with the steps and the history of both.
 
     The solver of the other one was given :func:`resumed_callback`. The last entry of
     the history is the certified one.
@@ -445,7 +445,7 @@ ROUNDING = 10 * np.finfo(np.float64).eps
 
 
 def gap_text(gap, objective):
-    """Duality gap for people, or the bound that double precision allows.
+    """Duality gap in words, or the bound that double precision allows.
 
     The gap is a sum of nonnegative terms and can come out far smaller than the
     rounding errors of the objective and of the multipliers' balance, which limit
@@ -470,7 +470,7 @@ def store_certificate(estimator, result):
 
 
 def _iteration_remedy(held, asked, bound):
-    """Remedy where the bound `held` ended a fit that was given `asked`."""
+    """Remedy where the bound `held` ended a fit that was called with `asked`."""
     if held is None or held >= asked:
         return f"raise {bound} (now {asked}), raise tol, or {SCALE_FEATURES}"
     return (
@@ -496,7 +496,7 @@ def _shortcomings(result, tol):
 
 
 def warn_not_converged(name, result, tol, max_iter, X=None, bound="max_iter"):
-    """One ConvergenceWarning that says how far the fit came and what to change.
+    """Warn once of the measure that a fit reached, and of what to change.
 
     There is no warning if a callback has stopped the fit. Features `X` whose columns
     have different scales are the first thing to change. The parameter that bounds the

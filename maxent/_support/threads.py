@@ -1,4 +1,4 @@
-"""One policy for threads: how many our loops use, and BLAS kept to one.
+"""One policy for threads: their number in compiled loops, and BLAS kept to one.
 
 Loops are cut into chunks that depend on the problem only, each chunk is computed by
 one thread with single-threaded BLAS, and partial results are joined in chunk order;
@@ -20,9 +20,9 @@ from maxent._support.validation import check_jobs
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_WORTH_THREADS = 4e6  # ns; to start threads and wait for them costs a part of one
+_WORTH_THREADS = 4e6  # ns; starting threads and waiting for them costs a part of this
 
-# n_jobs of the estimator at work, for loops far below it; each thread has its own
+# n_jobs of the estimator that runs, for the loops below it; one value per thread
 _asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("n_jobs")
 
 # The threads of an OpenMP team do not survive a fork: a child that asks for them again
@@ -41,13 +41,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def _affinity():
-    """CPUs that the process may run on, where the system says it."""
+    """CPUs that the process may run on, where the system reports them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 @functools.lru_cache(maxsize=8)
 def _cpus(affinity, limit):
-    """joblib's count, which reads files; anew where what it depends on has changed."""
+    """CPU count of joblib, which reads files; cached until its inputs change."""
     from joblib import cpu_count
 
     return cpu_count()
@@ -90,7 +90,7 @@ def effective_threads(n_jobs=None):
 
 @contextlib.contextmanager
 def threads_of(n_jobs):
-    """Context in which loops that are not told a number of threads use this one.
+    """Context that sets the number of threads of loops without an explicit number.
 
     None leaves the number as it is.
     """
@@ -120,7 +120,7 @@ def with_single_threaded_blas(function: _Method) -> _Method:
     """Decorate a function to run its BLAS calls on one thread.
 
     Results then do not depend on the number of threads, and those of BLAS do not wait
-    for work, busily, on the processors that our loops want.
+    for work, busily, on the processors that compiled loops use.
     """
 
     @functools.wraps(function)
@@ -208,7 +208,7 @@ def _controller():
 
 
 def _take_control():
-    """Let this thread set the limits, whichever set them last.
+    """Let this thread set the limits, even if another one set them last.
 
     OpenBLAS has one setting a process, and threadpoolctl may heed only the thread that
     was first to change it.
@@ -220,7 +220,7 @@ def _take_control():
 
 
 class _SingleThreadedBlas:
-    """Entered by many threads: the first one sets the limit, the last one lifts it."""
+    """Context for many threads: the first one sets the limit, the last one lifts it."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -244,7 +244,7 @@ class _SingleThreadedBlas:
                 _take_control()
 
     def forget(self):
-        """A forked child has one thread, wherever the others of its parent were."""
+        """Reset the state of a forked child, which has one thread."""
         self.__init__()
 
 
@@ -253,7 +253,7 @@ _single_threaded = _SingleThreadedBlas()
 
 @functools.cache
 def _loaded():
-    """All pools of threads, once scikit-learn's are there too."""
+    """All pools of threads, after those of scikit-learn have been loaded."""
     import sklearn.cluster  # noqa: F401
     from threadpoolctl import ThreadpoolController
 

@@ -1,4 +1,4 @@
-"""Numbers that underflow are zero, whatever numpy has been told to do about them."""
+"""Treatment of underflow as zero, for any error state of NumPy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from maxent._support.memory import machine_memory
 from maxent._support.typing import ArrayLike, Bias, FloatArray, NDArray
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_MOST_THREADS = 1024  # more would end the process where the system has no more to give
+_MOST_THREADS = 1024  # more would end the process on systems that refuse them
 LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
 LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
 
@@ -38,15 +38,17 @@ def closest(word: str, words: Iterable[str]) -> str:
     import difflib
 
     words = list(words)
-    found = difflib.get_close_matches(word, words, n=1)
-    found = found or [one for one in words if word and word.lower() in one.lower()][:1]
-    return f" Did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(word, words, n=1)
+    matches = (
+        matches or [one for one in words if word and word.lower() in one.lower()][:1]
+    )
+    return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def unknown(
     name: str, value: object, words: Iterable[str], more: str = ""
 ) -> ValueError:
-    """The error for a value that is none of some words, nor what `more` names."""
+    """Error for a value that is none of the allowed words."""
     words = list(words)
     menu = ", ".join(repr(word) for word in words)
     hint = closest(value, words) if isinstance(value, str) else ""
@@ -56,7 +58,7 @@ def unknown(
 
 
 def not_this(name: str, value: Any, rule: str) -> ValueError:
-    """The error for a parameter that breaks a rule about one number."""
+    """Error for a parameter that breaks a rule about one number."""
     hint = ""
     if isinstance(value, str):
         number = value.strip()
@@ -221,7 +223,7 @@ def check_bias(bias: Any) -> Bias:
 
 
 def refuse_masked(name: str, value: Any) -> None:
-    """Refuse arrays with masked entries, also in a list: NumPy forgets the mask."""
+    """Refuse arrays with masked entries, also in a list, where NumPy drops the mask."""
     for part in value if isinstance(value, (list, tuple)) else (value,):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise ValueError(
@@ -231,7 +233,7 @@ def refuse_masked(name: str, value: Any) -> None:
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """Array of what may be nested lists, which must have one shape."""
+    """Array of nested lists, which must have one shape."""
     refuse_masked(name, value)
     value = in_memory(name, value)
     try:
@@ -509,7 +511,7 @@ def check_gram(K: Any, n: int | None = None) -> FloatArray:
 
 
 def check_memory(name: str, value: object, needed: float) -> None:
-    """Refuse work beyond the memory of the machine, before it is asked for."""
+    """Refuse work beyond the memory of the machine, before it is allocated."""
     memory = machine_memory()
     if needed > memory:
         raise MemoryError(
@@ -525,7 +527,7 @@ def names_of_columns(estimator: object) -> list[str] | None:
 
 
 def called(noun: str, columns: Iterable[int], names: list[str] | None = None) -> str:
-    """How messages call columns: "feature 3", "features 'size', 'age'".
+    """Columns as messages name them: "feature 3", "features 'size', 'age'".
 
     Parameters
     ----------
@@ -540,7 +542,7 @@ def called(noun: str, columns: Iterable[int], names: list[str] | None = None) ->
 
 
 def check_answer(name, found, shape, where):
-    """Refuse what is no array of finite numbers of this shape (None: any size).
+    """Refuse all but arrays of finite numbers of this shape (None: any size).
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
 from maxent._support.random_state import as_generator
+from maxent._support.registry import VALUES, resolve
 from maxent._support.typing import (
     ArrayLike,
     FloatArray,
@@ -429,3 +430,12 @@ def _frozen(array: ArrayLike) -> FloatArray:
     array = np.asarray(array)
     array.setflags(write=False)
     return array
+
+
+def family_named(name: Any) -> type[ExponentialFamily]:
+    """The family of distributions of this name, as model files give it."""
+    home = VALUES.get(str(name))
+    family = resolve(home) if home else None
+    if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
+        raise ValueError(f"family={name!r} is no known family.")
+    return family

@@ -38,7 +38,7 @@ from maxent._support.linalg import (
 )
 from maxent._support.typing import FloatArray, IntArray
 
-# (kind, shape, upper, addresses of a user's functions), as in maxent/_core/potentials
+# (kind, shape, upper, addresses of a user's functions), by maxent/_core/potentials.pxd
 _HINGE = Potential((6, 1.0, 1.0, 0, 0, 0))
 _NO_END = Potential((5, 1.0, np.inf, 0, 0, 0))
 _EDGE = 1e-16  # share of c below which the room of a group is rounding

@@ -15,9 +15,9 @@ from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
-from maxent._support.registry import family_named
 from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
+from maxent.families.base import family_named
 from maxent.models._components import log_densities
 from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture

@@ -1041,11 +1041,6 @@ def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
     out = tmp_path / "p.csv"
     with monkeypatch.context() as patch:
         patch.setattr("maxent._commands.predictions.report", interrupted)
-        patch.setattr(
-            "maxent._commands.predictions.error_text", interrupted, raising=False
-        )
-        patch.setattr(
-            "maxent._commands.predictions.verdict", interrupted, raising=False
-        )
+        patch.setattr("maxent._commands.predictions.verdict", interrupted)
         _, _, err = run("predict", model, crabs, "-o", out)
     assert err == f"maxent predict: interrupted; {out} is written all the same\n"

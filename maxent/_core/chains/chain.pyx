@@ -28,7 +28,7 @@ cdef enum:
     MOST_CHUNKS = 64
     CHUNK_STEPS = 4096          # steps of a chunk at least, if there are that many
     LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
-    WORK = 50000000             # ns of a thread between two looks for Ctrl-C, roughly
+    WORK = 50000000             # ns of a thread between two checks for Ctrl-C, roughly
     PATH_WORK = 1 << 25         # pairs of states that Viterbi compares between them
     PATHS_MEMORY = 1 << 24      # origins of Viterbi paths of several sequences
     APART = 16                  # doubles between what two threads write
@@ -246,8 +246,8 @@ cdef double viterbi_trace(
 
 # -- chunks of sequences ---------------------------------------------------------------
 cdef struct Pass:
-    # What all chunks share. Sequences by falling length in `order`; group g has the
-    # sequences order[first[g]] .. order[first[g + 1] - 1], one or a vector of them.
+    # Arguments that all chunks share. Sequences by falling length in `order`; group g
+    # has the sequences order[first[g]] .. order[first[g + 1] - 1], one or a vector.
     mx_chain m
     Py_ssize_t n
     const double* log_start
@@ -267,7 +267,7 @@ cdef struct Pass:
 cdef int one_group(
     const Pass* p, Py_ssize_t chunk, Py_ssize_t g, double* memory,
 ) noexcept nogil:
-    """Forward pass of a group, and its counts if they are asked for."""
+    """Forward pass of a group, and its counts if requested."""
     cdef Py_ssize_t S = p.m.states, width = p.m.width, l, i, lo = p.first[g]
     cdef Py_ssize_t n = p.first[g + 1] - lo
     cdef Py_ssize_t T = p.offset[p.order[lo] + 1] - p.offset[p.order[lo]]
@@ -358,7 +358,7 @@ cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
 
 
 cdef int all_chunks(const Pass* p, Py_ssize_t n_chunks, int n_threads) except -1:
-    """Every chunk on one thread, with looks for Ctrl-C between some of them."""
+    """Run every chunk on one thread, with checks for Ctrl-C between some of them."""
     cdef Py_ssize_t c, first, stop, S = p.m.states
     cdef Py_ssize_t steps = p.offset[p.n] // n_chunks + 1
     cdef Py_ssize_t wave = n_threads * max(
@@ -391,7 +391,7 @@ cdef Py_ssize_t cut(
         steps = 0
         for k in range(i, min(i + MX_CHAIN_LANES, n)):
             steps += offset[order[k] + 1] - offset[order[k]]
-        # a vector costs about as much as three sequences alone
+        # a vector costs about as much as three single sequences
         if steps >= 3 * T and T * S * MX_CHAIN_LANES <= LANE_MEMORY:
             i = min(i + MX_CHAIN_LANES, n)
         else:
@@ -459,7 +459,7 @@ def expect(
     p.counts = NULL
     if weights is not None:
         weight = weights
-        # what two threads add to has no line of a cache in common
+        # the sums of two threads share no cache line
         counts = np.zeros((n_chunks if shared else 1, rows + APART // S + 1, S))
         start_counts = np.zeros((n_chunks, S))
         trans_counts = np.zeros((n_chunks, S, S))
@@ -478,7 +478,7 @@ def expect(
 
 
 def underflows(prob, log_prob):
-    """Whether an entry that is not zero is too small for products of doubles."""
+    """True if an entry that is not zero is too small for products of doubles."""
     return bool((np.less(prob, FAINT) & np.greater(log_prob, -np.inf)).any())
 
 
@@ -491,7 +491,7 @@ def joined(parts):
 
 
 def likelihoods(const double[:, ::1] log_table):
-    """exp of a table; what underflows stays above zero unless it is zero."""
+    """exp of a table; entries that underflow become TINY, and -inf becomes 0."""
     out = np.empty((log_table.shape[0], log_table.shape[1]))
     cdef double[:, ::1] table = out
     if out.size:
@@ -500,7 +500,7 @@ def likelihoods(const double[:, ::1] log_table):
 
 
 cdef void exponentiate(const double* x, Py_ssize_t n, double* out) noexcept nogil:
-    """exp; what underflows stays above zero unless it is zero."""
+    """exp; results that underflow become TINY, and that of -inf is 0."""
     cdef Py_ssize_t i
     mx_exp_shifted(x, 0., 0., n, out)
     for i in range(n):
@@ -705,7 +705,7 @@ def viterbi(
 cdef int some_paths(
     const Paths* p, Py_ssize_t first, Py_ssize_t stop, Py_ssize_t piece, int n_threads
 ) except -1:
-    """Sequences side by side, piece by piece; looks for Ctrl-C between the pieces."""
+    """Sequences side by side, piece by piece; checks for Ctrl-C between the pieces."""
     cdef Py_ssize_t S = p.states, i, begin, T, longest = 0, start = p.offset[first]
     cdef Py_ssize_t lane = (2 * S + 7) // 8 * 8 + 8     # on cache lines of their own
     cdef double* delta = <double*>malloc((stop - first) * lane * sizeof(double))

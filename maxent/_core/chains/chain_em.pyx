@@ -4,7 +4,7 @@ Eight models share a vector of the passes of chain_loops.h; a model that ends le
 lane to the next. Groups of models are independent: their size depends on the number of
 models only, so that the bits do not depend on the number of threads.
 
-Source: Rabiner (1989), section V.A; the rule of the end is that of `maximize_by_em`.
+Source: Rabiner (1989), section V.A; the stopping rule is that of `maximize_by_em`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -28,7 +28,7 @@ cdef enum:
     L = MX_CHAIN_LANES
     GROUPS = 32            # of models at most, as far as a group is not too small
     LARGEST = 256          # models of a group at most
-    WORK = 1 << 23         # vector products of a group between two looks at signals
+    WORK = 1 << 23         # vector products of a group between two checks for signals
 
 cpdef enum:
     CONVERGED = 1
@@ -80,7 +80,7 @@ cdef struct Group:
 
 # -- lanes -----------------------------------------------------------------------------
 cdef int allocate(Group* g, const Problems* p) noexcept nogil:
-    """Empty lanes of uniform chains; 1 without memory."""
+    """Allocate empty lanes of uniform chains; 1 without memory."""
     cdef Py_ssize_t S = p.states, size = S * L, cells = L * p.rows * S, k, l
     g.memory = <double*>calloc(size * (2 + 3 * S) + 2 * cells + 8, sizeof(double))
     if g.memory == NULL:
@@ -102,7 +102,7 @@ cdef int allocate(Group* g, const Problems* p) noexcept nogil:
 
 
 cdef void load(Group* g, const Problems* p, Py_ssize_t l) noexcept nogil:
-    """The next problem goes to lane l; none if all have begun."""
+    """Start the next problem in lane l; none if all have begun."""
     cdef Py_ssize_t S = p.states, cells = p.rows * S, i, j, problem = g.next
     cdef double x
     g.problem[l] = -1
@@ -122,7 +122,7 @@ cdef void load(Group* g, const Problems* p, Py_ssize_t l) noexcept nogil:
 
 
 cdef void keep(const Group* g, const Problems* p, Py_ssize_t l) noexcept nogil:
-    """The point of lane l is the best of its problem so far."""
+    """Store the point of lane l as the best of its problem so far."""
     cdef Py_ssize_t S = p.states, cells = p.rows * S, i, problem = g.problem[l]
     for i in range(S):
         p.start[problem * S + i] = g.start[i * L + l]
@@ -182,9 +182,10 @@ cdef void normalize(
     double* counts, const double* old, Py_ssize_t n, Py_ssize_t width, double smoothing,
     double* total, double* change,
 ) noexcept nogil:
-    """Columns of counts (n, width) become probabilities; without any, the old ones.
+    """Turn columns of counts (n, width) into probabilities; empty ones keep the old.
 
-    Old probabilities of zero get no pseudo-counts, so they stay zero. The relative changes raise change (width,); total (width,) is scratch.
+    Old probabilities of zero get no pseudo-counts, so they stay zero. The relative
+    changes raise change (width,); total (width,) is scratch.
     """
     cdef double x
     cdef Py_ssize_t i, j
@@ -259,7 +260,7 @@ cdef void maximize(
 cdef int ends(
     Group* g, const Problems* p, Py_ssize_t l, double objective, int lost,
 ) noexcept nogil:
-    """Status of a lane after its E step, 0 if it goes on."""
+    """Status of a lane after its E step, 0 if it continues."""
     cdef Py_ssize_t problem = g.problem[l], n_iter = g.n_iter[l]
     cdef double gain, size = 1. + fabs(objective), previous = g.previous[l]
     if lost:

@@ -1,5 +1,5 @@
 /* Loops over Markov chains with scaled probabilities, eight sequences or eight states a
- * vector.  See chain.pyx for what they compute. */
+ * vector.  chain.pyx has the formulas. */
 #ifndef MAXENT_CHAIN_LOOPS_H
 #define MAXENT_CHAIN_LOOPS_H
 #include "sizes.h"
@@ -10,7 +10,7 @@ extern "C" {
 
 #define MX_CHAIN_RING 32 /* steps between two additions to the transition counts */
 
-/* A hidden Markov model and what its steps show; row -1 of `table` is all ones. */
+/* A hidden Markov model and the observations of its steps; row -1 of `table` is all ones. */
 typedef struct {
     mx_size states;
     mx_size width;       /* states, rounded up to whole vectors */

@@ -23,7 +23,7 @@ from maxent._core.chains.chain cimport aligned, log_total
 from maxent._core.threads cimport team
 
 cdef enum:
-    WORK = 20000000     # multiplications of a thread between two looks for Ctrl-C
+    WORK = 20000000     # multiplications of a thread between two checks for Ctrl-C
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double SURE = 1e-280       # a sum above it has lost nothing that underflowed
@@ -148,7 +148,7 @@ def hmm_kernel(
     """
     cdef const double[:, :, ::1] begin = left[0], trans = left[1], table, end
     cdef const double[:, :, :, ::1] begin2 = right[0], trans2 = right[1], table2, end2
-    cdef const double[:, :, :, :, ::1] given
+    cdef const double[:, :, :, :, ::1] psi_view
     cdef const double[::1] least = smallest_positive(trans, (1, 2))
     cdef const double[:, ::1] least2 = smallest_positive(trans2, (1, 2))
     cdef const unsigned char[::1] sparse, sparse2
@@ -176,8 +176,8 @@ def hmm_kernel(
         p.letters = table.shape[1]
         p.P.table, p.Q.table = &table[0, 0, 0], &table2[0, 0, 0, 0]
     else:
-        given = psi
-        p.psi = &given[0, 0, 0, 0, 0]
+        psi_view = psi
+        p.psi = &psi_view[0, 0, 0, 0, 0]
     p.tiny, p.log_k, p.lower = &tiny[0, 0], &log_k[0, 0, 0], lower
     p.steps, p.first = steps, 0 if every else steps
     cost = 1 + n2 * (steps + 1) * s * s2 * (s + s2) // MX_CHAIN_LANES
@@ -303,7 +303,7 @@ def hmm_kernel_in_logs(
     cdef Py_ssize_t n = first_model.shape[0], k, lo, stop, wave, cost, letters = 0, size
     cdef int threads
     cdef double[:, ::1] log_k = np.empty((steps + 1 if every else 1, n))
-    cdef const double[:, :, ::1] table, log_table, table2, log_table2, given
+    cdef const double[:, :, ::1] table, log_table, table2, log_table2, psi_view
     cdef const double* psi = NULL
     cdef LogModels P, Q
     cdef int failed = 0
@@ -318,8 +318,8 @@ def hmm_kernel_in_logs(
         P.table, P.log_table = &table[0, 0, 0], &log_table[0, 0, 0]
         Q.table, Q.log_table = &table2[0, 0, 0], &log_table2[0, 0, 0]
     else:
-        given = log_psi
-        psi = &given[0, 0, 0]
+        psi_view = log_psi
+        psi = &psi_view[0, 0, 0]
     cost = 1 + (steps + 1) * size * (P.states + Q.states + 20)
     wave = max(<Py_ssize_t>1, WORK // cost) * n_threads
     for lo in range(0, n, wave):

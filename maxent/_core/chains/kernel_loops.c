@@ -119,7 +119,7 @@ INLINE lanes next_step(const mx_chain_pairs *p, lanes scale, lanes *X, lanes *Y)
     return sum;
 }
 
-/* What underflow may have taken from a lane, of a total that is scaled to one. */
+/* Bound on the mass that a lane lost to underflow, of a total scaled to one. */
 typedef struct {
     lanes floor;  /* no positive entry is below */
     lanes factor; /* nor does any shrink by more in a step */

@@ -1,5 +1,5 @@
 /* Product kernel of hidden Markov models, one of them with eight others, one to a lane.
- * See chain_pairs.pyx for what is computed. */
+ * chain_pairs.pyx has the formulas. */
 #ifndef MAXENT_KERNEL_LOOPS_H
 #define MAXENT_KERNEL_LOOPS_H
 #include "chain_loops.h"

@@ -158,15 +158,15 @@ class HalfTables:
         the second half, is e^shift f[x] V[x, l] W[x, h] G[h, l].
         """
         (X, Y), across = self.tables, weights[np.ix_(*self.units)]
-        own = [self._own_energies(h, weights, bias) for h in (0, 1)]
-        if np.abs(across).sum() + np.ptp(own[1]) >= 500.0:
+        energies = [self._own_energies(h, weights, bias) for h in (0, 1)]
+        if np.abs(across).sum() + np.ptp(energies[1]) >= 500.0:
             return None
         low = Y.shape[1] // 2
         V = np.exp(X @ (across[:, :low] @ Y[: 1 << low, :low].T))
         W = np.exp(X @ (across[:, low:] @ Y[:: 1 << low, low:].T))
-        top = own[0].max(), own[1].max()
-        G = np.exp(own[1] - top[1]).reshape(-1, 1 << low)
-        return V, W, np.exp(own[0] - top[0]), G, top[0] + top[1]
+        top = energies[0].max(), energies[1].max()
+        G = np.exp(energies[1] - top[1]).reshape(-1, 1 << low)
+        return V, W, np.exp(energies[0] - top[0]), G, top[0] + top[1]
 
     def _blocks(self, weights, bias):
         """(row slice, shift, table) over blocks of the first half.
@@ -174,14 +174,14 @@ class HalfTables:
         exp of the exponents is e^shift * table, whose largest number is 1.
         """
         (X, Y), across = self.tables, weights[np.ix_(*self.units)]
-        own = [self._own_energies(h, weights, bias) for h in (0, 1)]
+        energies = [self._own_energies(h, weights, bias) for h in (0, 1)]
         size = min(max(_BLOCK // len(Y), 1), len(X))
         room = np.empty((size, len(Y)))
         for start in range(0, len(X), size):
             part = slice(start, start + size)
             block = np.matmul(X[part] @ across, Y.T, out=room)
-            block += own[0][part, None]
-            block += own[1]
+            block += energies[0][part, None]
+            block += energies[1]
             shift = block.max()
             block -= shift
             yield part, shift, np.exp(block, out=block)
@@ -271,8 +271,8 @@ class HalfTables:
             log_phi, parts = self._counted_quarters(*quarters, *groups)
         out = np.zeros((n_values, m, m))
         for k1, k2, x, *sums in parts:
-            found = self._assembled(X[x], Y[groups[1][k2]], *sums, m)
-            out[value[k1, k2]] += found
+            moments = self._assembled(X[x], Y[groups[1][k2]], *sums, m)
+            out[value[k1, k2]] += moments
         return log_phi, out
 
     def _counted_blocks(self, weights, bias, log_phi, of_x, of_y):

@@ -43,7 +43,7 @@ def _uniform(state, c):
 
 @njit(cache=True, nogil=True)
 def _on(logit, u):
-    """True if a unit of this log-odds is on, for u uniform."""
+    """True if a unit of these log-odds is on, for a uniform draw u."""
     return u * (1.0 + math.exp(-logit)) < 1.0
 
 
@@ -73,7 +73,7 @@ def _sweep(weights, bias, base, beta, x, field, state, c):
 
 @njit(cache=True, nogil=True)
 def gibbs(weights, bias, n_sweeps, x, field, state):
-    """Sweep all chains; x (R, M) and state (R,) go on, field (R, M) ends as x W."""
+    """Sweep all chains; updates x (R, M) and state (R,); field (R, M) ends as x W."""
     for c in range(len(x)):
         _fill(weights, x[c], field[c])
         for _ in range(n_sweeps):
@@ -85,17 +85,17 @@ def anneal(weights, bias, base, betas, x, state, log_weight):
     """Anneal R chains through betas (from > 0 to 1); x (R, M), log_weight (R,) OUT."""
     field = np.empty(x.shape[1])
     for c in range(len(x)):
-        own = x[c]
-        for i in range(len(own)):
-            own[i] = 1.0 if _on(base[i], _uniform(state, c)) else 0.0
-        _fill(weights, own, field)
+        units = x[c]
+        for i in range(len(units)):
+            units[i] = 1.0 if _on(base[i], _uniform(state, c)) else 0.0
+        _fill(weights, units, field)
         total, before = 0.0, 0.0
         for beta in betas:
             gap = 0.0
-            for i in range(len(own)):
-                if own[i] != 0.0:
+            for i in range(len(units)):
+                if units[i] != 0.0:
                     gap += 0.5 * field[i] + bias[i] - base[i]
             total += (beta - before) * gap
-            _sweep(weights, bias, base, beta, own, field, state, c)
+            _sweep(weights, bias, base, beta, units, field, state, c)
             before = beta
         log_weight[c] = total

@@ -104,7 +104,7 @@ def scaling_steps(a, values, target, lam, weight, out):
 
     `weight` is 1 / s2, 0 without penalty. Where an equation has no root (a feature
     that is zero on all states of positive probability, or a target of zero) the step
-    is 0 or -inf; the caller says what that means.
+    is 0 or -inf; the caller interprets it.
     """
     for i in range(len(a)):
         if weight[i] > 0.0:
@@ -163,7 +163,7 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
         else:
             high = gamma
         step = gradient / slope if slope > 0.0 else math.copysign(np.inf, gradient)
-        # a quasi-logistic derivative: longer steps than these leave its bend
+        # a quasi-logistic derivative: longer steps leave the region where it curves
         step = min(max(step, -8.0 / largest), 8.0 / largest)
         new = gamma + step
         if step == 0.0:
@@ -220,24 +220,24 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
             if weight[i] > 0.0:
                 lam[i] = target[i] / weight[i]
             continue
-        own, largest, binary = 0.0, 0.0, True
+        mass, largest, binary = 0.0, 0.0, True
         for e in range(lo, hi):
-            own += u[states[e]]
+            mass += u[states[e]]
             largest = max(largest, data[e])
             binary = binary and data[e] == 1.0
-        rest = total - own
+        rest = total - mass
         if rest < 1e-3 * total:  # the difference has lost its digits
             rest = _mass_outside(u, states[lo:hi])
-            total = own + rest
+            total = mass + rest
         if binary and weight[i] == 0.0:
             if rest == 0.0:  # a constant
                 continue
-            gamma = _binary_root(own / rest, target[i])
+            gamma = _binary_root(mass / rest, target[i])
         else:
             gamma = _coordinate_root(
                 u, rest, data[lo:hi], states[lo:hi], target[i], lam[i], weight[i]
             )
-        if own == 0.0 or abs(gamma) < np.inf:
+        if mass == 0.0 or abs(gamma) < np.inf:
             gamma = min(max(gamma, -_REACH / largest), _REACH / largest)
         gamma = min(max(lam[i] + gamma, -bound[i]), bound[i]) - lam[i]
         if gamma == 0.0:

@@ -32,11 +32,11 @@ def value_gradient(indptr, indices, data, y, w, W, bias, P, G, g):
         top = s[0]
         for k in range(1, K):
             top = max(top, s[k])
-        own, total = s[y[i]], 0.0
+        score, total = s[y[i]], 0.0
         for k in range(K):
             s[k] = math.exp(s[k] - top)
             total += s[k]
-        loss += w[i] * (top + math.log(total) - own)
+        loss += w[i] * (top + math.log(total) - score)
         for k in range(K):
             s[k] /= total
             P[i, k] = s[k]

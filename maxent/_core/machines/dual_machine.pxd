@@ -18,7 +18,7 @@ cdef struct DualMachine:
     Py_ssize_t size
     double* a               # (n,) the caller's, changed in place
     DualRow* rows
-    float* v                # bias that each row asks for, less the current one
+    float* v                # optimal bias of each row, less the current one
     float* up
     float* low
     float* e
@@ -34,7 +34,7 @@ cdef struct DualMachine:
     double huge             # a longer step means that the dual is unbounded
     double violation        # optimality gap
     double excess           # part of it between the rows that are being moved
-    double middle           # middle of it: change of bias it asks for
+    double middle           # middle of it: change of the bias
     double gain             # of the dual objective, about
     double work             # that it took
     double merit[2]         # gain for work of the last pairs, of the last rounds

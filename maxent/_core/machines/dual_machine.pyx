@@ -52,7 +52,7 @@ cdef extern from "machines/rbf_loops.h" nogil:
 cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
 cdef double HUGE_MULTIPLIER = 1e13
 # An entropy has a finite value but an infinite slope at an end of its domain. There
-# multipliers stop at a distance at which they are as good as zero, or as the bound:
+# multipliers stop at a distance that counts as zero, or as the bound:
 # 1e-15 of the domain, which differences of doubles can still tell from it.
 cdef double CLOSEST = 1e-15
 cdef double AT_END = 1e-15     # what counts as the end where it is attained
@@ -63,7 +63,7 @@ cdef enum:
 
 
 cdef double domain(const Potential* prior) noexcept nogil:
-    """Length of the domain of u that counts."""
+    """Length of the domain of u; 1 where it is unbounded."""
     return prior.upper if isfinite(prior.upper) else 1.
 
 
@@ -75,7 +75,7 @@ cdef double dual_least(const Potential* prior) noexcept nogil:
 
 
 cdef bint steep_end(const Potential* prior) noexcept nogil:
-    """Whether the end of the domain has a finite value and an infinite slope."""
+    """True if the end of the domain has a finite value and an infinite slope."""
     return (isfinite(prior.upper) and isfinite(potential_value(prior, prior.upper))
             and not isfinite(potential_slope(prior, prior.upper)))
 
@@ -223,7 +223,7 @@ cdef int dual_open(
 
 
 cdef void dual_close(DualMachine* machine) noexcept nogil:
-    """Free what dual_open took."""
+    """Free the memory of dual_open."""
     free(machine.rows)
     free(machine.memory)
     machine.rows = NULL
@@ -241,7 +241,7 @@ cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil
 cdef void sweep(
     DualMachine* machine, const float* ki, const float* kj, float ci, float cj
 ) noexcept nogil:
-    """v -= ci ki + cj kj; find the extremes of v and what follows from them."""
+    """v -= ci ki + cj kj; update the extremes of v and the optimality gap."""
     cdef float top = 0, bottom = 0
     mx_smo_update(machine.v, machine.up, machine.low, ki, kj, ci, cj, machine.size,
                   machine.lanes, machine.below)
@@ -262,7 +262,7 @@ cdef void dual_refresh(DualMachine* machine) noexcept nogil:
 
 
 cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
-    """Comparisons pass over NaN, so look once at the end."""
+    """True if v has no NaN, which the comparisons of the sweeps skip."""
     cdef Py_ssize_t t
     cdef float total = 0
     for t in range(machine.n):
@@ -271,7 +271,7 @@ cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
 
 
 cdef int dual_finished(DualMachine* machine, double tol) noexcept nogil:
-    """DUAL_RUNNING while there is something to do and no sign of a stall."""
+    """DUAL_RUNNING while a violation remains and the machine has not stalled."""
     # beyond the value that bars a row from moving, rows could not be told from padding
     if not machine.violation <= 0.25 * BARRED:
         return DUAL_NONFINITE
@@ -297,12 +297,13 @@ cdef void dual_move(
 
 
 cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
-    """The row whose step with row i promises most, or -1.
+    """Row whose step with row i has the largest estimated gain, or -1.
 
     Near an end of infinite slope the mean curvature depends on the length of the way.
     One that was computed for another way is renewed, and the choice repeated, where it
-    had promised far too much: such rows would be thrown to and fro without any gain.
-    At most RENEWALS choices, each a sweep, are repeated; a poor partner still gains.
+    had been estimated far too high: the working set would cycle without any gain.
+    At most RENEWALS choices, each a sweep, are repeated; a poor partner still raises
+    the objective.
     """
     cdef float* v = machine.v
     cdef const float* ki = machine.K + i * machine.ld
@@ -329,7 +330,7 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
 cdef bint curves_up(
     const DualMachine* machine, Py_ssize_t i, Py_ssize_t j, double kii, double kjj,
     double eta) noexcept nogil:
-    """Whether the objective is convex along a pair, by more than K may be off."""
+    """True if the objective is convex along a pair by more than the error of K."""
     if not eta < 0:
         return False
     eta += 0.5 * row_curvature(&machine.prior, &machine.rows[i], machine.a[i])
@@ -338,7 +339,7 @@ cdef bint curves_up(
 
 
 cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
-    """Steps of the pair that promises most; a DualStatus."""
+    """Take steps of the pair with the largest estimated gain; a DualStatus."""
     cdef const Potential* p = &machine.prior
     cdef const float* ki
     cdef const float* kj

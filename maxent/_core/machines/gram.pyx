@@ -61,7 +61,7 @@ cdef Py_ssize_t near_rows(
     const KernelSpec* spec, const double* x, double xx, const double* Z,
     const real* zz, Py_ssize_t cols, Py_ssize_t d, const real* inner,
     Py_ssize_t* places, real* values) noexcept nogil:
-    """Kernel values by differences where norms cancel and rows may be near; how many.
+    """Recompute values from differences where norms cancel and rows may be near; count.
 
     x and Z are in their own units, xx, zz and the inner products in those of gamma.
     """
@@ -73,7 +73,7 @@ cdef Py_ssize_t near_rows(
         if size <= LIMIT:
             continue
         apart = size - 2. * spec.gamma * inner[j]
-        if apart > FAR_ + 2. * (d + 4) * eps * size:     # NaN of overflow goes on
+        if apart > FAR_ + 2. * (d + 4) * eps * size:     # NaN by overflow is kept
             continue
         total = 0.
         for k in range(d):
@@ -170,7 +170,7 @@ cdef inline const double* at_row(
 
 
 cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
-    """Rows whose work stays below 50 ms, so that an interrupt is seen in time."""
+    """Rows whose work stays below 50 ms, so that Ctrl-C is answered in time."""
     cdef Py_ssize_t rows = TILE_ROWS
     while rows > 8 and ns_of_values(rows, m, d) > 5e7:
         rows //= 2
@@ -180,7 +180,7 @@ cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
 cdef Py_ssize_t chunks_at_once(
     Py_ssize_t m, Py_ssize_t d, Py_ssize_t rows, int n_threads
 ) noexcept nogil:
-    """Chunks between two looks for Ctrl-C, near 20 ms of every thread."""
+    """Chunks between two checks for Ctrl-C, near 20 ms of every thread."""
     return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(2e7 / ns_of_values(rows, m, d)))
 
 
@@ -426,7 +426,7 @@ cdef void split_rows(
     const float* high, Py_ssize_t ld, const float* low, const double* a,
     const Py_ssize_t* places, Py_ssize_t n, Py_ssize_t used, Py_ssize_t start,
     Py_ssize_t stop, double* out) noexcept nogil:
-    """What rows start .. stop of a triangle add to K a, in out (stop,)."""
+    """Add the share of rows start .. stop of a triangle in K a to out (stop,)."""
     cdef Py_ssize_t i, before = 0
     cdef const float* row
     cdef const float* rest

@@ -36,7 +36,7 @@ cdef extern from "machines/rbf_loops.h" nogil:
 
 cdef enum:
     WINDOW = 16                # examples whose scores are read at a time
-    SLICE = 10000000           # work between looks for an interrupt
+    SLICE = 10000000           # work between checks for signals
 
 
 cdef void improve(
@@ -96,7 +96,7 @@ cdef double violation_of(
     """Largest violation of the optimality condition by one example's constraints.
 
     Adds their Fenchel-Young terms.  `least` is the share of the scale up to which a
-    multiplier is as good as zero.
+    multiplier counts as zero.
     """
     cdef Py_ssize_t s, j
     cdef double worst = 0., excess, shortfall, share
@@ -117,13 +117,13 @@ cdef double violation_of(
             elif share >= p.upper:
                 excess = 0.
         fenchel[0] += fenchel_young(p, share, rate * shortfall)
-        if not excess <= worst:         # a NaN goes on
+        if not excess <= worst:         # a NaN is kept
             worst = excess
     return worst
 
 
 cdef struct Moves:
-    # what a window of examples changes: multiples of their rows of K, for each class
+    # changes of a window of examples: multiples of their rows of K, for each class
     Py_ssize_t n_rows
     const float* row[WINDOW]
     Py_ssize_t* count          # (m,)
@@ -152,7 +152,7 @@ cdef struct Block:
 
 
 cdef void add_found(Block* b) noexcept nogil:
-    """Add what a window changes to the scores of all examples, class by class."""
+    """Add the changes of a window to the scores of all examples, class by class."""
     cdef const Moves* found = &b.found
     cdef Py_ssize_t k, i
     cdef const float* rows[WINDOW]
@@ -247,7 +247,7 @@ def joint_block(
     double[:, ::1] lam,           # IN/OUT (q, m - 1)
     double[::1] bias,             # IN/OUT (m,)
     double skip,                  # IN     violation up to which a visit is spared
-    double least,                 # IN     share of a multiplier as good as zero
+    double least,                 # IN     share of a multiplier that counts as zero
 ):
     """One pass; (Fenchel-Young sum on arrival, visits, largest violation).
 

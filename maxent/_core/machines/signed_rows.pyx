@@ -38,7 +38,7 @@ def kkt_bounds(
     const double[::1] rate,       # IN     (n,)
     const double[::1] weight,     # IN     (n,)
     const signed char[::1] sides,  # IN    (n,)
-    double least,                 # IN     share of a multiplier as good as zero
+    double least,                 # IN     share of a multiplier that counts as zero
     double[::1] up,               # OUT    (n,)
     double[::1] low,              # OUT    (n,)
 ):
@@ -99,7 +99,7 @@ def balance(
 
 
 cdef inline double room_of(double a, double top) noexcept nogil:
-    """How far a multiplier is from zero and from its upper end."""
+    """Distances of a multiplier from zero and from its upper end."""
     a = fabs(a)
     return fmax(fmin(a, top - a), 0.) if isfinite(top) else a
 
@@ -136,7 +136,7 @@ cdef void slope_of(
 cdef double newton(
     const Potential* p, const double* d, const double* sign, const double* rate,
     const double* weight, Py_ssize_t n, double b) noexcept nogil:
-    """The bias of the smallest loss near a good guess; NaN if it is not one."""
+    """Bias of the smallest loss near a guess; NaN if the guess is poor."""
     cdef double slope, curvature, step, last = INFINITY
     cdef int _
     for _ in range(12):
@@ -204,7 +204,7 @@ def certificate(
     double b,                     # IN     bias, or a guess at it
     bint polish,                  # IN     whether it is a guess
 ):
-    """(objective, gap, bias) of rows of one sign; None if the bias is not found."""
+    """(objective, gap, bias) of rows of one sign; None if no bias was reached."""
     cdef Potential p = unpack_potential(spec)
     cdef Py_ssize_t t, n = a.shape[0]
     cdef double objective = -value, gap = 0., lam, u
@@ -222,7 +222,7 @@ def certificate(
             for t in range(n):
                 lam = sign[t] * a[t]
                 if lam < 0:
-                    lam = 0.        # and a NaN goes on
+                    lam = 0.        # and a NaN is kept
                 u = lam / (weight[t] * rate[t])
                 objective += (level[t] + sign[t] * target[t]) * lam
                 objective += weight[t] * potential_value(&p, u)

@@ -4,7 +4,7 @@
     if dual_open(&machine, &prior, K, ld, n, a, residual, level, rate, weight, sides):
         ...                                     # out of memory
     while dual_run(&machine, 1e-3, 100000) == DUAL_RUNNING:
-        ...                                     # look for interrupts
+        ...                                     # check for signals
     dual_read(&machine, residual)
     dual_close(&machine)
 """

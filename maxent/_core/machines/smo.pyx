@@ -54,9 +54,9 @@ cdef enum:
     BLOCK = 32                 # rows of a round; their matrix stays in cache
     FEW = 2000                 # rows whose whole matrix nearly does
     BINS = 256
-    WINDOW = 64                # work between looks at the rate of progress
+    WINDOW = 64                # work between checks of the rate of progress
     PERIOD = 32                # windows after which both kinds of step are tried
-    SLICE_NS = 10000000        # between looks for an interrupt, about
+    SLICE_NS = 10000000        # between checks for signals, about
 
 cdef double SHARE = 0.5        # of the optimality gap that a round leaves
 
@@ -153,7 +153,7 @@ cdef Py_ssize_t take_block(const DualMachine* machine, Block* block) noexcept no
 
 
 cdef bint put_block(DualMachine* machine, Block* block, Py_ssize_t m) noexcept nogil:
-    """Move the rows of a machine to where a block has them; whether any moved."""
+    """Write the multipliers of a block back to the machine; true if any changed."""
     cdef Py_ssize_t s, t, moved = 0
     for s in range(m):
         t = block.rows[s]
@@ -195,7 +195,7 @@ cdef int run_rounds(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
         machine.steps += part.steps
         machine.indefinite = machine.indefinite or part.indefinite
         machine.gain += part.gain
-        # in units of a step of one pair, which passes over K and v twice
+        # costs are in units of a step of one pair, which passes over K and v twice
         machine.work += 0.3 + 0.16 * m
         if code == DUAL_UNBOUNDED or code == DUAL_NONFINITE:
             status = code
@@ -209,8 +209,9 @@ cdef int run_rounds(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
 cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
     """At most `steps` steps towards an optimality gap of tol; a DualStatus.
 
-    Pairs chosen from all rows and rounds of blocks take turns at first; then those go
-    on that gain more for their work.  Badly conditioned matrices want pairs.
+    Pairs chosen from all rows and rounds of blocks alternate at first; then the step
+    type with the larger gain per unit of work is used next.  Pairs converge faster on
+    badly conditioned matrices.
     """
     cdef Py_ssize_t last = machine.steps + steps
     cdef double gain, work, gap

@@ -16,7 +16,7 @@ from libc.string cimport memset
 from maxent._core.threads cimport team
 
 cdef enum:
-    WAVE = 256              # rows between two looks for Ctrl-C
+    WAVE = 256              # rows between two checks for Ctrl-C
     TILE = 16               # rows and columns that are mirrored together
 
 

@@ -1,6 +1,6 @@
 """Best label means of rows whose labels are uncertain, at given decision values.
 
-Each row asks for the dimensionless multiplier u >= 0 that maximises
+Each row has the dimensionless multiplier u >= 0 that maximises
 
     c u + g(u) - log cosh(u x + h) + log cosh h,      x = rate * f,  c = rate * level
 
@@ -31,7 +31,7 @@ cdef inline double log_cosh(double z) noexcept nogil:
 cdef double multiplier(
     const Potential* g, bint closed, double slope_at_zero, double x, double c, double h,
     double near) noexcept nogil:
-    """The root of the slope, from a start `near` if that is positive."""
+    """Root of the slope, from a start `near` if that is positive."""
     cdef double low = 0., high = g.upper, now, s, t, new, curvature
     cdef bint inside
     cdef int _

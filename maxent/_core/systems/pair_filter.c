@@ -21,7 +21,7 @@
 #endif
 #define FOR(i, stop) UNROLL for (mx_size i = 0; i < (stop); i++)
 
-/* Largest F_rr in units of the smallest eigenvalue of R + R': what the update leaves has
+/* Largest F_rr in units of the smallest eigenvalue of R + R': the updated covariance has
  * eleven digits at least. */
 static const double LARGEST_RATIO = 1e5;
 static const double STEADY = 1e-13; /* change of P, in units of its largest entry */

@@ -197,7 +197,7 @@ cdef void kalman_smoother(
 
 # -- Python: one system, many sequences ------------------------------------------------
 cdef System system_of(tuple arrays, Py_ssize_t n_steps) except *:
-    """Pointers into arrays that fit each other; the tuple must outlive them.
+    """Set pointers into arrays of consistent shapes; the tuple must outlive them.
 
     The nine arrays are those of `System`, in its order; `which` is empty where there is
     one record.

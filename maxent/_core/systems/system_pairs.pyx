@@ -17,7 +17,7 @@ from maxent._core.threads cimport team
 
 cdef enum:
     ALIGNED = 64
-    WORK = 200000000        # multiplications of a thread between two looks for Ctrl-C
+    WORK = 200000000        # multiplications of a thread between two checks for Ctrl-C
 
 PAIRS = MX_PAIRS
 ALIGNMENT = ALIGNED     # of packed lanes, in bytes

@@ -1,7 +1,7 @@
 """Sums over all spanning trees of a weighted complete graph, callable without the GIL.
 
 Log weights are n x n, row by row; only entries below the diagonal are read, -inf is no
-edge.  Functions return a TreeStatus; with `interruptible` they look for Ctrl-C between
+edge.  Functions return a TreeStatus; with `interruptible` they check for Ctrl-C between
 blocks (which takes the GIL for a moment) and return -1 with the exception set.
 """
 

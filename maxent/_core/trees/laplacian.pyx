@@ -166,7 +166,7 @@ cdef int cholesky(
 
 
 cdef double share(double p) noexcept nogil:
-    """A probability, freed of rounding."""
+    """Clip a probability that rounding moved out of [0, 1]."""
     p = p if p > 0. else 0.
     return p if p < 1. else 1.
 
@@ -175,7 +175,7 @@ cdef int cholesky_marginals(
     const double* log_weight, Py_ssize_t n, double shift, double* G, double* log_z,
     double* prob, bint interruptible) except -1 nogil:
     cdef Py_ssize_t i, j, a, r = 0, m = n - 1
-    cdef double own
+    cdef double entry
     cdef double* row
     cdef const double* g
     cdef double* diagonal
@@ -191,16 +191,16 @@ cdef int cholesky_marginals(
         diagonal[i] = 0. if i == r else G[a * m + a]
     for i in range(n):
         row = prob + i * n
-        own = diagonal[i]
+        entry = diagonal[i]
         if i == r:
             for j in range(i):
                 row[j] = share(row[j] * diagonal[j])
             continue
         g = G + (i - (i > r)) * m
-        mx_edge_row(row, g, diagonal, own, min(i, r))
+        mx_edge_row(row, g, diagonal, entry, min(i, r))
         if r < i:
-            row[r] = share(row[r] * own)
-            mx_edge_row(row + r + 1, g + r, diagonal + r + 1, own, i - r - 1)
+            row[r] = share(row[r] * entry)
+            mx_edge_row(row + r + 1, g + r, diagonal + r + 1, entry, i - r - 1)
     free(diagonal)
     mirror(prob, n)
     return TREES_OK
@@ -305,7 +305,7 @@ def partition(
     cdef Py_ssize_t size = log_weight.shape[0], n = log_weight.shape[1], b, start, stop
     cdef bint both = prob is not None
     cdef double* out = NULL
-    # about 20 ms of work between two looks for Ctrl-C
+    # about 20 ms of work between two checks for Ctrl-C
     cdef Py_ssize_t chunk = n_threads * max(
         <Py_ssize_t>1, <Py_ssize_t>(1e8 / (<double>n * n * n + 1000.)))
     if size <= 1 or n > PATIENT or n_threads == 1:

@@ -108,7 +108,7 @@ cdef struct Span:
 
 
 cdef struct Graph:
-    # What all windows read, and their scratch; arrays of n unless noted.
+    # Inputs of all windows, and their scratch; arrays of n unless noted.
     Py_ssize_t n
     const double* log_weight    # (n, n), both triangles
     const Py_ssize_t* order     # node at each position

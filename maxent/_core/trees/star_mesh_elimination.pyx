@@ -27,7 +27,7 @@ cdef enum:
     FEW = 40            # up to here plain loops beat calls of BLAS
     PANEL = 32
     SMALL = 64          # up to here one panel holds the whole matrix
-    WORK = 500000       # logarithms between two looks for Ctrl-C
+    WORK = 500000       # logarithms between two checks for Ctrl-C
 
 cdef double FAR = 40.   # exp(-40) of a sum is below its rounding error
 

@@ -34,7 +34,7 @@ from maxent._core.threads cimport team
 cdef enum:
     COMBINATIONS = 16       # of a group: a table of a pair of groups has 2 KiB
     FEW_ROWS = 512          # below, tables of groups cost more than they save
-    WORK = 50000000         # entries read between two looks for Ctrl-C
+    WORK = 50000000         # entries read between two checks for Ctrl-C
     SHARES = 4              # of a thread's work, so that one that is slow leaves some
     ROWS = 4096             # of a chunk: sums and two columns stay in first-level cache
     APART = 16              # doubles between tables of threads: no cache line in common
@@ -146,7 +146,7 @@ cdef void score_rows(
 
 
 cdef class Columns:
-    """Categorical columns, grouped: what the passes over the data share.
+    """Categorical columns in groups, shared by the passes over the data.
 
     codes (n, T) with codes[v, t] < offset[v + 1] - offset[v]; offset (n + 1,).  Codes
     of groups are made when they are needed first.
@@ -200,7 +200,7 @@ cdef class Columns:
         free(self.combined)
 
     cdef int combine(self) except -1:
-        """Make the codes of the groups unless they are there."""
+        """Make the codes of the groups unless they exist."""
         cdef unsigned short* combined
         if self.combined != NULL:
             return 0
@@ -218,7 +218,7 @@ cdef class Columns:
         return 0
 
     cdef bint by_bits(self, bint weighted) except *:
-        """Whether counts come from bits; the codes of the groups are there else."""
+        """True if counts come from bits; otherwise the codes of the groups exist."""
         if self.bits != NULL and not weighted:
             return True
         self.combine()

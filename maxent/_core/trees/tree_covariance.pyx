@@ -40,7 +40,7 @@ cdef double GONE = 700.
 
 
 cdef struct Stage:
-    # What is left of the graph, (n, n) each and read below the diagonal.
+    # The graph of the remaining nodes, (n, n) each and read below the diagonal.
     Py_ssize_t n
     double* L                     # log weights
     double* F                     # their derivatives along f
@@ -210,7 +210,7 @@ cdef int weighted_laplacian(
     for i in range(n):
         own = 0.
         for j in range(n):
-            # W is zero where there is no edge, whatever f is there
+            # W is zero where there is no edge, for any value of f
             out[i * n + j] = -W[i * n + j] * (f[i * n + j] - mean)
             own -= out[i * n + j]
         out[i * n + i] += own

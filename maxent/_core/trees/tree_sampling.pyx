@@ -32,7 +32,7 @@ cdef extern from "machines/rbf_loops.h" nogil:
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
 
 cdef enum:
-    ROWS = 64               # between two looks for Ctrl-C
+    ROWS = 64               # between two checks for Ctrl-C
 
 cdef double FAR = 40.       # exp(-40) of a sum is below its rounding error
 
@@ -169,28 +169,28 @@ cdef struct Workshop:
 cdef Py_ssize_t draw_source(
     const double* log_weight, const double* L, const double* s, Py_ssize_t n,
     Py_ssize_t k, Py_ssize_t a, Random* r) noexcept nogil:
-    """Whether edge (k, a), a < k, is an edge itself (0) or stems from a later node."""
-    cdef double own = log_weight[k * n + a], top = own, sum = 0., t, x
-    cdef Py_ssize_t m, found = 0
+    """Origin of edge (k, a), a < k: 0 for the edge itself, or a later node."""
+    cdef double direct = log_weight[k * n + a], top = direct, sum = 0., t, x
+    cdef Py_ssize_t m, source = 0
     for m in range(k + 1, n):     # the upper triangle of L mirrors the lower one
         t = L[k * n + m] + L[a * n + m] - s[m]
         top = t if t > top else top
-    sum = exp(own - top)
+    sum = exp(direct - top)
     for m in range(k + 1, n):
         t = L[k * n + m] + L[a * n + m] - s[m] - top
         if t > -FAR:
             sum += exp(t)
-    x = uniform(r) * sum - exp(own - top)
+    x = uniform(r) * sum - exp(direct - top)
     if x < 0:
         return 0
     for m in range(k + 1, n):
         t = L[k * n + m] + L[a * n + m] - s[m] - top
         if t > -FAR:
-            found = m
+            source = m
             x -= exp(t)
             if x < 0:
                 break
-    return found
+    return source
 
 
 cdef void unfold_tree(

@@ -16,7 +16,7 @@ from libc.string cimport memset
 cdef enum:
     OK = 0
     DISCONNECTED = 1        # as in triangles.pxd
-    WORK = 4000000          # entries between two looks for Ctrl-C
+    WORK = 4000000          # entries between two checks for Ctrl-C
 
 cdef double WINDOW = 600.   # weights below exp(-600) of the largest are raised to it
 

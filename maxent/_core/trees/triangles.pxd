@@ -4,7 +4,7 @@ cdef enum TreeStatus:
     TREES_OK = 0
     TREES_DISCONNECTED = 1      # no spanning tree has a weight above zero
     TREES_NO_MEMORY = 2
-    TREES_ILL_CONDITIONED = 3   # Cholesky only: the digits asked for are not there
+    TREES_ILL_CONDITIONED = 3   # Cholesky only: the digits required are not reached
 
 cdef double total(const double* x, Py_ssize_t n) noexcept nogil
 cdef double inner(const double* x, const double* y, Py_ssize_t n) noexcept nogil

@@ -1,7 +1,6 @@
 """Symmetric matrices of which the triangle below the diagonal is read or written.
 
-The small things that the modules on spanning trees share, and the statuses that they
-return.
+Helpers of the modules on spanning trees, and the statuses that they return.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -85,7 +84,7 @@ cdef void fill_weights(
 
 
 def first_suspect(const double[:, :, ::1] matrices, double limit):
-    """Number of the first matrix that may be refused, or -1.
+    """Number of the first invalid matrix, or -1.
 
     None of the others has NaN, +inf, finite entries beyond the limit, or two entries
     that differ from their mirror images.

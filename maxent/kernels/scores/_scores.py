@@ -270,7 +270,8 @@ def _positive(total: Array) -> Array:
     return np.where(total > 0, total, 1.0)
 
 
-_SCORERS: dict[type[Any], Callable[..., Scorer]] = {
+# A model takes the scorer of its class or of the nearest base class.
+SCORERS: dict[type[Any], Callable[..., Scorer]] = {
     ExponentialFamily: FamilyScorer,
     Mixture: MixtureScorer,
     MarkovChain: MarkovScorer,
@@ -286,7 +287,7 @@ _SCORERS: dict[type[Any], Callable[..., Scorer]] = {
 
 def has_scores(cls: type[Any]) -> bool:
     """True if the models of a class have scores."""
-    return issubclass(cls, tuple(_SCORERS))
+    return any(base in SCORERS for base in cls.__mro__)
 
 
 def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
@@ -297,15 +298,15 @@ def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
     TypeError
         For a model whose class has no scores here.
     """
-    for cls, scorer in _SCORERS.items():
-        if isinstance(model, cls):
-            return scorer(model, n_jobs)
+    for cls in type(model).__mro__:
+        if cls in SCORERS:
+            return SCORERS[cls](model, n_jobs)
     if isinstance(model, type) and has_scores(model):
         raise TypeError(
             f"model={model.__name__} is a class, and one model is expected: fit it "
             f"first, by {model.__name__}.fit."
         )
-    known = ", ".join(cls.__name__ for cls in _SCORERS)
+    known = ", ".join(cls.__name__ for cls in SCORERS)
     raise TypeError(
         f"model={v.shown(model)} is of a class without scores; use one of {known}."
     )

@@ -12,9 +12,9 @@ from maxent._inputs.sequences import Sequences, each_entry
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.registry import family_named
 from maxent._support.typing import Callback
 from maxent.families import Categorical, ExponentialFamily, Gaussian
+from maxent.families.base import family_named
 from maxent.models._chain_input import (
     Array,
     RandomStarts,
