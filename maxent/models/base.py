@@ -101,6 +101,15 @@ class Model(ABC):
         How the fit ended; None of a model that was not made by an iterative fit.
     feature_names : list of str or None
         Columns of the data frame that it was fitted to.
+
+    Examples
+    --------
+    >>> from maxent.models import MarkovChain, Model
+    >>> chain = MarkovChain.fit([0, 1, 1, 0, 1])
+    >>> isinstance(chain, Model)
+    True
+    >>> sorted(chain.parameters())
+    ['alphabet', 'missing', 'order', 'start', 'transition']
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
@@ -200,7 +209,19 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, data: Any, **options: Any) -> Self:
-        """Fit; it ends with `_warned`."""
+        """Model fitted to data; the model says what they are.
+
+        Parameters
+        ----------
+        data : array-like
+            Observations of one model.
+        **options
+            Options of the fit.
+
+        Returns
+        -------
+        Model
+        """
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
