@@ -101,6 +101,12 @@ class Model(ABC):
         How the fit ended; None of a model that was not made by an iterative fit.
     feature_names : list of str or None
         Columns of the data frame that it was fitted to.
+
+    Examples
+    --------
+    >>> from maxent.models import MarkovChain, Model
+    >>> isinstance(MarkovChain([0.5, 0.5], [[0.5, 0.5], [0.1, 0.9]]), Model)
+    True
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
@@ -200,7 +206,21 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, data: Any, **options: Any) -> Self:
-        """Fit; it ends with `_warned`."""
+        """One model of all data.
+
+        Parameters
+        ----------
+        data : array or list
+            As the class takes them.
+        **options
+            Arguments of the class's `fit`.
+
+        Returns
+        -------
+        Model
+            Of this class.
+        """
+        # implementations end with `_warned`
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
