@@ -45,7 +45,6 @@ EXTENSIONS = {
     "trees/laplacian": [RBF_LOOPS],
     "trees/tree_covariance": [],
     "trees/tree_sampling": [RBF_LOOPS],
-    "category_codes": [],
     "trees/column_groups": [],
     "trees/letter_bits": [RBF_LOOPS],
     "trees/tables": [],

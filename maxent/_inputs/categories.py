@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maxent._inputs.integer_tables import count_integers, encode_integers
 from maxent._inputs.plain_categories import missing_values, plain_categories
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
@@ -154,13 +153,9 @@ def learn_categories(
             "predict, or fill it in both."
         )
     out, quantities = [], {}
-    counted = count_integers(X)
     for k, column in enumerate(X.T):
-        if k in counted:
-            known, count = counted[k]
-        else:
-            here = column[~absent[:, k]] if lacking[k] else column
-            known, count = _categories_of(k, here, names)
+        here = column[~absent[:, k]] if lacking[k] else column
+        known, count = _categories_of(k, here, names)
         if _are_quantities(known, count):
             quantities[k] = len(known)
         if lacking[k]:
@@ -260,11 +255,8 @@ def encode_categories(
             f"hold the categories of {X.shape[1]} features. Fit it again."
         )
     absent = missing_values(X)
-    in_tables = encode_integers(X, categories, codes)
     for k, known in enumerate(categories):
         column, here = X[:, k], absent[:, k]
-        if k in in_tables:
-            continue
         if here.any():
             codes[here, k] = _place_of_missing(known) if missing else -1
             codes[~here, k] = _codes(column[~here], known)

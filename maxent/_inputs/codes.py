@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core import category_codes as _category_codes
-from maxent._inputs.integer_tables import BLOCK, NS, as_integers, rows_of_block
 from maxent._support import validation as v
-from maxent._support.threads import share_out
 from maxent._support.validation import check_memory
 
+_BLOCK = 1 << 17  # values that are checked together: they stay in the cache
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
 
 
@@ -112,15 +110,9 @@ def check_sizes(n_categories):
 def check_codes(X, sizes):
     """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
     X = _as_codes(X, sizes)
-    out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
-    step = _rows_between_signals(X)
-    for lo in range(0, len(X), step):
-        part = X[lo : lo + step]
-        known = (part >= -1) & (limits > part)
-        if not known.all():
-            row, column = np.argwhere(~known)[0]
-            raise _no_category(X, lo + row, column, sizes)
-        out[lo : lo + step] = part
+    out = np.empty(X.shape, dtype=np.intp)
+    for rows, part in _checked_blocks(X, sizes):
+        out[rows] = part
     return out
 
 
@@ -142,28 +134,33 @@ def transposed_codes(X, sizes):
             f"the fitted model is inconsistent: {v.shown(list(sizes))} are no numbers "
             f"of categories from 1 to {MOST_CATEGORIES}. Fit it again."
         )
-    X, d, limits = _as_codes(X, sizes), len(sizes), limits.astype(np.intp)
-    codes = np.empty((d, len(X)), dtype=np.uint16)
-    step, every = rows_of_block(X), list(range(d))
-    blocks = -(-len(X) // step)
-    wrong, lacks = np.full(blocks, -1), np.zeros(blocks, dtype=bool)
-
-    def transpose(block, thread, stop):
-        rows = slice(block * step, (block + 1) * step)
-        part = as_integers(X[rows], every)
-        wrong[block], lacks[block] = _category_codes.transpose_codes(
-            part, limits, codes[:, rows]
-        )
-
-    share_out(transpose, blocks, NS * X.size)
-    if (wrong >= 0).any():
-        block = int((wrong >= 0).argmax())
-        row, column = divmod(int(wrong[block]), d)
-        raise _no_category(X, block * step + row, column, sizes)
-    missing = np.zeros(d, dtype=bool)
-    if lacks.any():
-        missing = (codes == limits[:, None]).any(axis=1)
+    X = _as_codes(X, sizes)
+    codes = np.empty(X.shape[::-1], dtype=np.uint16)
+    missing = np.zeros(len(codes), dtype=bool)
+    for rows, part in _checked_blocks(X, sizes):
+        absent = part < 0
+        missing |= absent.any(axis=0)
+        codes[:, rows] = np.where(absent, limits, part).T
     return codes, missing
+
+
+def _checked_blocks(X, sizes):
+    """Blocks (rows, codes) of rows of integers, once all of a block are codes.
+
+    They are short enough for Ctrl-C.
+    """
+    limits, step = np.asarray(sizes), max(1, _BLOCK // max(X.shape[1], 1))
+    for lo in range(0, len(X), step):
+        part = X[lo : lo + step]
+        known = (part >= -1) & (limits > part)
+        if not known.all():
+            row, column = np.argwhere(~known)[0]
+            raise ValueError(
+                f"X[{lo + row}, {column}] = {part[row, column]:g} is not a category: "
+                f"feature {column} has the codes 0 to {sizes[column] - 1}, or -1 if it "
+                "is missing."
+            )
+        yield slice(lo, lo + step), part
 
 
 def _as_codes(X, sizes):
@@ -175,33 +172,13 @@ def _as_codes(X, sizes):
             f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
             "expected."
         )
-    step = _rows_between_signals(X)
-    for lo in range(0, 0 if whole else len(X), step):
-        part = X[lo : lo + step]
-        if not (np.isfinite(part).all() and (np.floor(part) == part).all()):
-            raise _no_code(part, lo)
-    return X
-
-
-def _rows_between_signals(X):
-    """Rows that are checked at a time, soon enough for Ctrl-C."""
-    return max(1, 16 * BLOCK // max(X.shape[1], 1))
-
-
-def _no_code(part, first):
-    """The error of the first entry of some rows that is no integer."""
-    i, j = np.argwhere(~(np.isfinite(part) & (np.floor(part) == part)))[0]
+    if whole or (np.isfinite(X).all() and (np.floor(X) == X).all()):
+        return X
+    i, j = np.argwhere(~(np.isfinite(X) & (np.floor(X) == X)))[0]
     remedy = "impute or remove it"
-    if np.isfinite(part[i, j]):
+    if np.isfinite(X[i, j]):
         remedy = "cut measurements into bins, as by pandas.qcut(x, 4, labels=False)"
-    return ValueError(
-        f"X[{first + i}, {j}]={part[i, j]:g} is no code, X must hold integer codes of "
-        f"categories 0, 1, ...; {remedy}."
-    )
-
-
-def _no_category(X, row, column, sizes):
-    return ValueError(
-        f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature {column} "
-        f"has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
+    raise ValueError(
+        f"X[{i}, {j}]={X[i, j]:g} is no code, X must hold integer codes of categories "
+        f"0, 1, ...; {remedy}."
     )

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 
-from maxent._core import category_codes
 from maxent._inputs.categories import encode_categories, learn_categories
 from maxent._inputs.codes import check_codes, transposed_codes
 from maxent._support.threads import threads_of
@@ -138,21 +137,3 @@ def test_codes_that_are_no_integers_are_refused():
         for way in (transposed_codes, check_codes):
             with pytest.raises(ValueError, match="integer codes"):
                 way(X, [2, 2])
-
-
-def test_compiled_passes_check_what_they_write_to():
-    X = np.zeros((4, 2), dtype=np.intp)
-    least, first = np.zeros(2, dtype=np.intp), np.array([0, 1, 2])
-    three, out = np.zeros(3, dtype=np.intp), np.zeros((2, 4), dtype=np.uint16)
-    for call in (
-        lambda: category_codes.count_values(X, three, first, three),
-        lambda: category_codes.count_values(X, least, first, three[:1]),
-        lambda: category_codes.look_up(X, least, first, three[:1], X.copy()),
-        lambda: category_codes.look_up(X, least, first, three, X[:2].copy()),
-        lambda: category_codes.transpose_codes(X, least, out[:, :3]),
-        lambda: category_codes.transpose_codes(X, three, out),
-    ):
-        with pytest.raises(ValueError, match="do not fit"):
-            call()
-    with pytest.raises(ValueError, match="contiguous"):
-        category_codes.transpose_codes(X, least + 1, np.asfortranarray(out))
