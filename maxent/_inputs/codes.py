@@ -138,9 +138,11 @@ def transposed_codes(X, sizes):
     codes = np.empty(X.shape[::-1], dtype=np.uint16)
     missing = np.zeros(len(codes), dtype=bool)
     for rows, part in _checked_blocks(X, sizes):
-        absent = part < 0
-        missing |= absent.any(axis=0)
-        codes[:, rows] = np.where(absent, limits, part).T
+        codes[:, rows] = part.T
+        if part.min(initial=0) < 0:
+            absent = (part < 0).T
+            missing |= absent.any(axis=1)
+            np.copyto(codes[:, rows], limits[:, None], "unsafe", where=absent)
     return codes, missing
 
 
@@ -152,9 +154,8 @@ def _checked_blocks(X, sizes):
     limits, step = np.asarray(sizes), max(1, _BLOCK // max(X.shape[1], 1))
     for lo in range(0, len(X), step):
         part = X[lo : lo + step]
-        known = (part >= -1) & (limits > part)
-        if not known.all():
-            row, column = np.argwhere(~known)[0]
+        if part.min(initial=0) < -1 or (part.max(axis=0, initial=0) >= limits).any():
+            row, column = np.argwhere((part < -1) | (part >= limits))[0]
             raise ValueError(
                 f"X[{lo + row}, {column}] = {part[row, column]:g} is not a category: "
                 f"feature {column} has the codes 0 to {sizes[column] - 1}, or -1 if it "
