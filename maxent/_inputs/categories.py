@@ -14,6 +14,7 @@ from maxent._support.remedies import MAKE_BINS
 from maxent._support.typing import NDArray
 from maxent._support.validation import called, names_of_columns, user_stacklevel
 
+_FAR = 1 << 60
 _MOST_FRACTIONS = 50  # that are categories
 _FEW_VALUES = 10  # integers that may occur once each and be categories
 _MANY_VALUES = 10  # of a column that are not all new by chance
@@ -154,7 +155,7 @@ def learn_categories(
         )
     out, quantities = [], {}
     for k, column in enumerate(X.T):
-        here = column[~absent[:, k]] if lacking[k] else column
+        here = np.ascontiguousarray(column[~absent[:, k]] if lacking[k] else column)
         known, count = _categories_of(k, here, names)
         if _are_quantities(known, count):
             quantities[k] = len(known)
@@ -167,6 +168,10 @@ def learn_categories(
 
 def _categories_of(k, column, names):
     """Categories of a column, in order, and the number of rows of each."""
+    if (ends := _near_integers(column, len(column))) is not None:
+        count = np.bincount(column.astype(np.intp) - ends[0])
+        places = np.flatnonzero(count)
+        return (places + ends[0]).astype(column.dtype), count[places]
     try:
         known, count = np.unique(column, return_counts=True)
     except TypeError:
@@ -256,7 +261,7 @@ def encode_categories(
         )
     absent = missing_values(X)
     for k, known in enumerate(categories):
-        column, here = X[:, k], absent[:, k]
+        column, here = np.ascontiguousarray(X[:, k]), absent[:, k]
         if here.any():
             codes[here, k] = _place_of_missing(known) if missing else -1
             codes[~here, k] = _codes(column[~here], known)
@@ -318,8 +323,28 @@ def warn_of_unseen(
     )
 
 
+def _near_integers(values, most):
+    """Least and largest of integers that span at most so many; None of other values."""
+    if values.dtype.kind not in "iu" or not len(values):
+        return None
+    low, high = int(values.min()), int(values.max())
+    # far from the ends of 64 bits, where differences overflow
+    return (low, high) if high - low < most and -_FAR < low <= high < _FAR else None
+
+
 def _codes(column, known):
     """Places of values among the known ones, -1 for others, of whatever type."""
+    ends = _near_integers(known, len(column))
+    if ends is not None and column.dtype.kind in "iu":
+        # a table of all integers between the ends, and one beyond either end, where
+        # differences that wrap round lie too
+        least = ends[0] - 1
+        table = np.full(ends[1] - least + 2, -1, dtype=np.intp)
+        table[known.astype(np.intp) - least] = np.arange(len(known))
+        if column.dtype == np.uint64:  # beyond 64 signed bits
+            column = np.minimum(column, np.uint64(_FAR))
+        place = column.astype(np.intp) - least
+        return table.take(place, mode="clip")
     kinds = {
         "U" if a.dtype.kind == "U" else a.dtype.kind in "biuf" for a in (column, known)
     }
