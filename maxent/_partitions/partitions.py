@@ -12,7 +12,8 @@ of this process (`RowBlocks`), or lists of items.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from copy import copy
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +28,16 @@ _FAN_IN = 16  # results added at a time; a tree of sums keeps little in memory
 Function = Callable[..., Any]
 
 
-class Partitions(Protocol):
-    """Partitions of rows.
+class Partitions:
+    """Partitions of rows in the memory of this process, or mapped into it from files.
+
+    Parameters
+    ----------
+    arrays : sequence of tuple
+        Arguments of a function of each partition, before the shared ones; the first
+        has the rows.
+    lengths : sequence of int, optional
+        Numbers of rows or items; those of the first arrays if None.
 
     Attributes
     ----------
@@ -37,20 +46,41 @@ class Partitions(Protocol):
     n_columns : int
     """
 
-    lengths: tuple[int, ...]
-    n_columns: int
+    def __init__(
+        self,
+        arrays: Sequence[tuple[Any, ...]],
+        lengths: Sequence[int] | None = None,
+        n_columns: int = 0,
+    ):
+        self.arrays = [tuple(part) for part in arrays]
+        if lengths is None:
+            lengths = [part[0].shape[0] for part in arrays]
+            n_columns = width(arrays[0][0])
+        self.lengths, self.n_columns = tuple(lengths), n_columns
+        self.places: list[Any] = [None] * len(self.arrays)
 
     def keep_shapes(self, finite: bool = False) -> None:
         """Refuse, from now on, partitions that are not real and of these sizes.
 
-        And those with NaN or infinite entries, if `finite`.
+        And those with NaN or infinite entries, if `finite`. Rows in memory or in a file
+        stay as they are.
         """
+
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        """Partitions with these states of `update` in the place of the first array."""
+        out, parts = copy(self), zip(states, self.arrays, strict=True)
+        out.arrays = [(state, *own[1:]) for state, own in parts]
+        out.places = [None] * len(self.arrays)
+        return out
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
         """Results of ``function(*arrays, *shared)`` for each partition, in order."""
+        return list(self._computed(*self._each(function, shared)))
 
     def total(self, function: Function, *shared: Any) -> tuple[Any, ...]:
         """Sums over the partitions of the tuples that a function returns."""
+        sums = _tree_sum(self._each(function, shared), self._later(_add))
+        return cast(tuple[Any, ...], self._computed(sums)[0])
 
     def update(
         self, function: Function, states: Sequence[Any] | None, *shared: Any
@@ -60,9 +90,37 @@ class Partitions(Protocol):
         ``function(*arrays, state, *shared)`` returns (state, tuple); states are None
         at first.
         """
+        states = [None] * len(self.arrays) if states is None else states
+        pairs = self._each(function, shared, [(s,) for s in states], nout=2)
+        sums = _tree_sum([pair[1] for pair in pairs], self._later(_add))
+        *kept, sums = self._kept(*(pair[0] for pair in pairs), sums)
+        return kept, self._computed(sums)[0]
 
-    def holding(self, states: Sequence[Any]) -> Partitions:
-        """Partitions with these states of `update` in the place of the first array."""
+    def _each(self, function, shared, states=None, **options):
+        run, shared = self._later(_run, **options), [self._sent(s) for s in shared]
+        states = [()] * len(self.arrays) if states is None else states
+        return [
+            run(place, function, *own, *state, *shared)
+            for place, own, state in zip(self.places, self.arrays, states, strict=True)
+        ]
+
+    # -- how functions are called ------------------------------------------------------
+    @staticmethod
+    def _later(function, **options):
+        """The function, or one whose calls wait for `_computed`."""
+        return function
+
+    @staticmethod
+    def _sent(value):
+        """A shared argument, which goes to the partitions once."""
+        return value
+
+    @staticmethod
+    def _computed(*results):
+        """Results of calls, in this process."""
+        return results
+
+    _kept = _computed  # where the partitions are
 
 
 def is_partitioned(X: Any) -> bool:
@@ -112,18 +170,23 @@ def blocks_of_rows(X: Any, columns: Sequence[tuple[Any, ...]]) -> Partitions:
     """Partitions of the blocks of X, with arrays of this process or delayed ones."""
     if isinstance(X, RowBlocks):
         blocks = X.blocks()
-        return LocalPartitions([(b, *c) for b, c in zip(blocks, columns, strict=True)])
+        return Partitions([(b, *c) for b, c in zip(blocks, columns, strict=True)])
     delayed = X.to_delayed().reshape(-1)
     arrays = [(block, *own) for block, own in zip(delayed, columns, strict=True)]
-    return _DaskPartitions(arrays, X.chunks[0], X.shape[1] if X.ndim == 2 else 1)
+    return _DaskPartitions(arrays, X.chunks[0], width(X))
 
 
 def item_partitions(items: Any) -> Partitions:
     """Partitions (list of items, number of the partition) of a Dask bag or a list."""
     if isinstance(items, list):
-        return LocalPartitions([(items, 0)], (len(items),))
+        return Partitions([(items, 0)], [len(items)])
     delayed = items.to_delayed()
-    return _DaskPartitions([(part, i) for i, part in enumerate(delayed)], (), 0)
+    return _DaskPartitions([(part, i) for i, part in enumerate(delayed)], ())
+
+
+def width(X):
+    """Number of columns; numbers are one."""
+    return X.shape[1] if X.ndim == 2 else 1
 
 
 def check_blocks(name: str, X: Any) -> None:
@@ -192,108 +255,39 @@ def _column(name, column, X):
     return column.to_delayed(optimize_graph=not local)
 
 
-class LocalPartitions:
-    """Partitions in the memory of this process, or mapped into it from files.
-
-    Parameters
-    ----------
-    arrays : sequence of tuple
-        What a function of a partition gets before the shared arguments; the first
-        entry has the rows.
-    lengths : tuple of int, optional
-        Numbers of their rows or items; those of the first arrays if None.
-    """
-
-    def __init__(
-        self,
-        arrays: Sequence[tuple[Any, ...]],
-        lengths: tuple[int, ...] | None = None,
-    ):
-        self.arrays = [tuple(part) for part in arrays]
-        self.n_columns = 0
-        if lengths is None:
-            lengths = tuple(part[0].shape[0] for part in self.arrays)
-            first = self.arrays[0][0]
-            self.n_columns = first.shape[1] if first.ndim == 2 else 1
-        self.lengths = lengths
-
-    def keep_shapes(self, finite: bool = False) -> None:
-        """Rows in memory or in a file stay as they are."""
-
-    def holding(self, states: Sequence[Any]) -> Partitions:
-        parts = zip(states, self.arrays, strict=True)
-        return LocalPartitions([(s, *own[1:]) for s, own in parts], self.lengths)
-
-    def map(self, function: Function, *shared: Any) -> list[Any]:
-        return [_run(None, function, *arrays, *shared) for arrays in self.arrays]
-
-    def total(self, function: Function, *shared: Any) -> tuple[Any, ...]:
-        return _tree_sum(self.map(function, *shared), _add)
-
-    def update(
-        self, function: Function, states: Sequence[Any] | None, *shared: Any
-    ) -> tuple[Sequence[Any], tuple[Any, ...]]:
-        states = [None] * len(self.arrays) if states is None else states
-        found = [
-            _run(None, function, *arrays, state, *shared)
-            for arrays, state in zip(self.arrays, states, strict=True)
-        ]
-        return [f[0] for f in found], _tree_sum([f[1] for f in found], _add)
-
-
-class _DaskPartitions:
+class _DaskPartitions(Partitions):
     """Blocks of Dask arrays; what workers compute is added up by workers."""
-
-    def __init__(self, arrays, lengths, n_columns):
-        self.arrays, self.lengths, self.n_columns = arrays, tuple(lengths), n_columns
-        self.places: list[tuple[int, int, int, bool] | None] = [None] * len(arrays)
 
     def keep_shapes(self, finite: bool = False) -> None:
         """Blocks are computed anew in every pass, and may come out otherwise."""
         sizes = enumerate(self.lengths)
         self.places = [(i, rows, self.n_columns, finite) for i, rows in sizes]
 
-    def holding(self, states: Sequence[Any]) -> Partitions:
-        parts = zip(states, self.arrays, strict=True)
-        arrays = [(s, *own[1:]) for s, own in parts]
-        return _DaskPartitions(arrays, self.lengths, self.n_columns)
-
-    def _each(self, function, states, shared, **options):
+    @staticmethod
+    def _later(function, **options):
         from dask import delayed
 
-        run = delayed(_run, pure=False, **options)
-        shared = [delayed(s, traverse=False) for s in shared]
-        parts = zip(self.places, self.arrays, strict=True)
-        if states is None:
-            return [run(place, function, *own, *shared) for place, own in parts]
-        return [
-            run(place, function, *own, state, *shared)
-            for (place, own), state in zip(parts, states, strict=True)
-        ]
+        return delayed(function, pure=False, **options)
 
-    def map(self, function: Function, *shared: Any) -> list[Any]:
-        return list(_computed(*self._each(function, None, shared)))
-
-    def total(self, function: Function, *shared: Any) -> tuple[Any, ...]:
+    @staticmethod
+    def _sent(value):
         from dask import delayed
 
-        parts = self._each(function, None, shared)
-        (found,) = _computed(_tree_sum(parts, delayed(_add, pure=False)))
-        return cast(tuple[Any, ...], found)
+        return delayed(value, traverse=False)
 
-    def update(
-        self, function: Function, states: Sequence[Any] | None, *shared: Any
-    ) -> tuple[Sequence[Any], tuple[Any, ...]]:
+    @staticmethod
+    def _computed(*results):
         import dask
-        from dask import delayed
 
-        states = [None] * len(self.arrays) if states is None else states
-        pairs = self._each(function, states, shared, nout=2)
-        total = _tree_sum([pair[1] for pair in pairs], delayed(_add, pure=False))
         with _cluster_errors():
-            *kept, total = dask.persist(*(pair[0] for pair in pairs), total)
-        (found,) = _computed(total)
-        return kept, cast(tuple[Any, ...], found)
+            return dask.compute(*results)
+
+    @staticmethod
+    def _kept(*results):
+        import dask
+
+        with _cluster_errors():
+            return dask.persist(*results)
 
 
 def _run(place, function, *args):
@@ -318,8 +312,7 @@ def _refuse_other_block(X, rows, columns, finite):
 
     A sum is quicker than a look at every entry, and overflows at worst.
     """
-    found = (X.shape[0], X.shape[1] if X.ndim == 2 else 1)
-    if X.ndim > 2 or found != (rows, columns) or X.dtype.kind == "c":
+    if X.ndim > 2 or (X.shape[0], width(X)) != (rows, columns) or X.dtype.kind == "c":
         raise ValueError(
             f"the block has shape {X.shape} and dtype {X.dtype}, but {rows} rows of "
             f"{columns} real numbers were declared, or there before: give the true "
@@ -365,13 +358,6 @@ def _add(*tuples):
         for k, value in enumerate(other):
             total[k] = None if value is None else total[k] + value
     return tuple(total)
-
-
-def _computed(*delayed):
-    import dask
-
-    with _cluster_errors():
-        return dask.compute(*delayed)
 
 
 class _cluster_errors:
@@ -423,11 +409,10 @@ def mapped(
     dask.array.Array, or ndarray for RowBlocks
     """
     check_blocks("X", X)
-    found = X.shape[1] if X.ndim == 2 else 1
-    if n_features is not None and (X.ndim != 2 or found != n_features):
+    if n_features is not None and (X.ndim != 2 or X.shape[1] != n_features):
         raise ValueError(
-            f"X has {found} features (shape {X.shape}), but the estimator was fitted "
-            f"to {n_features}; give the columns of the training rows."
+            f"X has {width(X)} features (shape {X.shape}), but the estimator was "
+            f"fitted to {n_features}; give the columns of the training rows."
         )
     if isinstance(X, RowBlocks):
         return np.concatenate([function(block) for block in X.blocks()])

@@ -7,19 +7,13 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._partitions.partition_checks import (
-    check_partitions,
-    labelled_partitions,
-    sample_of,
-)
+from maxent._partitions.partition_checks import read_partitions, sample_of
 from maxent._support import validation as v
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
 from maxent.discrimination.duals._local_ascent import local_ascent
 from maxent.discrimination.duals._partitioned_linear import solve_partitioned
-from maxent.discrimination.duals._signed_problem import (
-    in_units,
-)
+from maxent.discrimination.duals._signed_problem import in_units
 from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 
 _SAMPLE = 1 << 16  # rows of the start, at most
@@ -42,15 +36,15 @@ class PartitionedFit:
     def __init__(self, estimator, X, y, sample_weight, kind, margin):
         self._check_settings(estimator, margin)
         self.estimator = estimator
-        self.parts = labelled_partitions(X, y, sample_weight)
-        self.summaries = check_partitions(self.parts, kind, LARGEST_FEATURE)
-        self.n = sum(s.n for s in self.summaries)
+        self.parts, self.summary = read_partitions(
+            X, y, sample_weight, kind, LARGEST_FEATURE
+        )
 
     @cached_property
     def sample(self):
         """Rows of the start (X, y, weight), weighted to stand for all."""
         size = min(_SAMPLE, max(_SAMPLE_ENTRIES // max(self.parts.n_columns, 1), 1000))
-        return sample_of(self.parts, [s.n for s in self.summaries], size)
+        return sample_of(self.parts, self.summary.lengths, size)
 
     @staticmethod
     def _check_settings(estimator, margin):
@@ -75,9 +69,7 @@ class PartitionedFit:
 
     def classes(self, class_weight):
         """(classes, factor by class) of the rows of positive weight."""
-        labels = np.concatenate([s.labels for s in self.summaries])
-        weights = np.concatenate([s.label_weight for s in self.summaries])
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes = self.summary.classes
         if len(classes) == 1:
             raise ValueError(
                 f"y contains one class only ({v.shown(classes[0])}) among rows of "
@@ -90,7 +82,7 @@ class PartitionedFit:
                 "machine for each class c to y == c, and take the class whose "
                 "decision_function is the largest (user guide, 'Beyond one machine')."
             )
-        total = np.bincount(codes, weights, 2)
+        total = self.summary.class_weight
         return classes, v.class_factors(class_weight, classes, total)
 
     def solve(self, rows, tol):
@@ -106,15 +98,12 @@ class PartitionedFit:
         steps = min(estimator.max_iter, _STEPS)
         options = {"tol": tol, "max_iter": steps, "callback": callback}
         if estimator.solver == "coordinate":
-            mean = sum(s.squares for s in self.summaries) / self.n
+            mean = self.summary.squares / self.summary.n
             result = local_ascent(self.parts, rows, mean, **options)
         else:
+            sparse = sp.issparse(self.sample[0])
             result = solve_partitioned(
-                self.parts,
-                rows,
-                self.sample,
-                sparse=sp.issparse(self.sample[0]),
-                **options,
+                self.parts, rows, self.sample, sparse=sparse, **options
             )
         if steps < estimator.max_iter:
             result.max_iter = steps

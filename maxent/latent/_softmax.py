@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._optimize.truncated_newton import newton_direction
-from maxent._partitions.partition_checks import sample_of
+from maxent._partitions.partition_checks import rows_of_weight, sample_of
 from maxent._support.compiling import compiled
 from maxent._support.results import Report, Status, tell
 
@@ -175,12 +175,8 @@ class PartitionedRows:
 
 def _pass_of_part(X, y, weight, classes, factor, origin, at, name, args):
     """One of the passes over the rows of a partition."""
-    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=float)
+    X, y, weight = rows_of_weight(X, y, weight)
     codes = np.searchsorted(classes, y)
-    codes[codes == len(classes)] = 0
-    keep = (weight > 0) & (classes[codes] == y)  # labels without weight are no classes
-    if not keep.all():
-        X, codes, weight = X[keep], codes[keep], weight[keep]
     X = moved(X.astype(np.float64, copy=False), origin)
     if sp.issparse(X):
         X = sp.csr_array(X)

@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._partitions.partition_checks import (
-    check_partitions,
     data_is_partitioned,
-    labelled_partitions,
+    read_partitions,
 )
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
@@ -238,19 +237,13 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
     def _read_parts(self, X, y, sample_weight):
         """The same of rows in blocks."""
-        parts = labelled_partitions(X, y, sample_weight)
-        summaries = check_partitions(parts, "labels", v.LARGEST_ENTRY)
-        labels = np.concatenate([s.labels for s in summaries])
-        weights = np.concatenate([s.label_weight for s in summaries])
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        parts, summary = read_partitions(X, y, sample_weight, "labels", v.LARGEST_ENTRY)
+        self.classes_, weights = summary.classes, summary.class_weight
         self._check_classes()
-        weights = np.bincount(codes, weights)
         factor = self._class_factors(weights)
         self.n_features_in_ = parts.n_columns
-        lengths = [s.n for s in summaries]
-        rows = PartitionedRows(
-            parts, self.classes_, factor, lengths, bool(self.fit_intercept)
-        )
+        options = summary.lengths, bool(self.fit_intercept)
+        rows = PartitionedRows(parts, self.classes_, factor, *options)
         return rows, rows.origin, rows.spread, float(factor @ weights)
 
     def _check_classes(self):

@@ -6,8 +6,12 @@ import math
 
 import numpy as np
 
-from maxent._partitions.partition_checks import check_partitions, sample_of
-from maxent._partitions.partitions import partitions_of
+from maxent._partitions.partition_checks import (
+    read_partitions,
+    results_of,
+    rows_of_weight,
+    sample_of,
+)
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
@@ -58,14 +62,13 @@ class PartitionedMixture:
                 "over the rows, so blocks cannot be fitted; pass X.compute(), "
                 "or a sample."
             )
-        rows = partitions_of(X, None, weights, names=("y", "weights"))
-        options = {"weight_name": "weights", "sparse": False}
-        found = check_partitions(rows, "none", v.LARGEST_ENTRY, **options)
-        self.parts, self.rows = rows, sum(s.n for s in found)
-        self.total = sum(s.total for s in found)
+        options = {"weight_name": "weights", "sparse": False, "matrix": False}
+        self.parts, summary = read_partitions(
+            X, None, weights, "none", v.LARGEST_ENTRY, **options
+        )
         if family is Categorical and self.options.get("n_categories") is None:
-            self.options["n_categories"] = int(max(rows.map(_largest))) + 1
-        self.sample = sample_of(rows, [s.n for s in found], _SAMPLE)
+            self.options["n_categories"] = int(max(self.parts.map(_largest))) + 1
+        self.sample = sample_of(self.parts, summary.lengths, _SAMPLE)
 
     @staticmethod
     def _checked_starts(init, n_components, n_init, random_state, X):
@@ -108,9 +111,7 @@ class PartitionedMixture:
 
     def _check_rows(self, components):
         """Refuse rows that no component can have."""
-        for i, wrong in enumerate(self.parts.map(_outside, components)):
-            if wrong is not None:
-                raise ValueError(f"partition {i}: {wrong}")
+        results_of(self.parts, _check_support, components)
 
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
@@ -131,24 +132,22 @@ class PartitionedMixture:
 # -- functions of one partition (X, None, weights) -------------------------------------
 def _e_step(X, _, own, point):
     """(log-likelihood, sums of the family) of the rows; the first sums are counts."""
-    own = np.ones(X.shape[0]) if own is None else np.asarray(own, dtype=np.float64)
-    X, own = np.asarray(X[own > 0], dtype=np.float64), own[own > 0]
+    X, own = _rows(X, own)
     weights, components = point
     objective, shares = posterior_shares(components.log_prob(X), weights, own)
     return objective, *components._part_sums(X, shares * own)
 
 
-def _outside(X, _, own, components):
-    """Message about a row that no component can have, or None."""
-    X = np.asarray(X if own is None else X[own > 0], dtype=np.float64)
-    try:
-        components._check_support(
-            _checks.rows(X, components.event_shape), **components._fixed()
-        )
-    except ValueError as error:
-        return str(error)
-    return None
+def _check_support(X, _, own, components):
+    X = _checks.rows(_rows(X, own)[0], components.event_shape)
+    components._check_support(X, **components._fixed())
 
 
 def _largest(X, _, own):
-    return float(np.max(X if own is None else X[own > 0], initial=0.0))
+    return float(np.max(_rows(X, own)[0], initial=0.0))
+
+
+def _rows(X, own):
+    """Rows of positive weight as doubles, and their weights."""
+    X, _, own = rows_of_weight(X, None, own)
+    return np.asarray(X, dtype=np.float64), own

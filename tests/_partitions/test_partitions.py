@@ -13,7 +13,7 @@ from maxent import (
 )
 from maxent._partitions.partition_checks import check_partitions, sample_of
 from maxent._partitions.partitions import (
-    LocalPartitions,
+    Partitions,
     _aligned,
     is_partitioned,
     mapped,
@@ -43,9 +43,7 @@ def data(rng):
 
 def blocks(X, y, size):
     cuts = range(0, len(X), size)
-    return LocalPartitions(
-        [(X[lo : lo + size], y[lo : lo + size], None) for lo in cuts]
-    )
+    return Partitions([(X[lo : lo + size], y[lo : lo + size], None) for lo in cuts])
 
 
 class Changing:
@@ -191,7 +189,7 @@ def test_functions_of_rows_are_mapped_lazily(data):
 def test_a_sample_stands_for_all_rows(data):
     X, y = data
     weight = np.where(np.arange(103) % 3, 2.0, 0.0)
-    parts = LocalPartitions([(X[:60], y[:60], weight[:60]), (X[60:], y[60:], None)])
+    parts = Partitions([(X[:60], y[:60], weight[:60]), (X[60:], y[60:], None)])
     rows, targets, own = sample_of(parts, (40, 43), 30)
     assert 20 <= len(rows) <= 35 and len(targets) == len(rows)
     assert own.sum() == pytest.approx(weight[:60].sum() + 43)
@@ -232,7 +230,7 @@ def test_what_no_fit_can_use_is_named_by_partition_and_row(name, sparse, data, r
     first = X[:40], y[:40], weight[:40]
     if sparse:
         first, second = ((sp.csr_array(p[0]), *p[1:]) for p in (first, second))
-    parts = LocalPartitions([first, second])
+    parts = Partitions([first, second])
     parts.lengths = (40, 63)
     with pytest.raises(ValueError, match=message):
         check_partitions(parts, "labels", 1e15)
@@ -243,7 +241,7 @@ def test_sparse_rows_are_named_whatever_their_format(data, rng):
     X = np.where(rng.random(X.shape) < 0.4, X, 0.0)
     X[7, 2] = np.nan
     for kind in (sp.csr_array, sp.csc_array, sp.coo_array):
-        parts = LocalPartitions([(kind(X), y, None)])
+        parts = Partitions([(kind(X), y, None)])
         with pytest.raises(ValueError, match=r"partition 0: X\[7, 2\]=nan"):
             check_partitions(parts, "targets", 1e15)
         with pytest.raises(ValueError, match="needs dense ones"):
@@ -259,7 +257,7 @@ def test_numbers_of_any_type_are_within_limits_of_doubles(data, dtype, limit):
     whole = np.iinfo(dtype) if dtype[0] in "iu" else None
     if whole is not None:
         X[7, 2], X[8, 1] = whole.min, whole.max
-    parts = LocalPartitions([(X[:40], None, None), (X[40:], None, None)])
+    parts = Partitions([(X[:40], None, None), (X[40:], None, None)])
     beyond = whole is not None and whole.max > limit
     if beyond:
         with pytest.raises(ValueError, match="partition 0: X has entries beyond 1e"):
@@ -274,7 +272,7 @@ def test_weights_go_by_the_name_they_are_given(data):
         (put(np.ones(103), -1.0), r"weights\[7\]=-1"),
         (np.zeros(103), "weights is zero for every row"),
     ):
-        parts = LocalPartitions([(X, y, weight)])
+        parts = Partitions([(X, y, weight)])
         with pytest.raises(ValueError, match=message):
             check_partitions(parts, "targets", 1e15, weight_name="weights")
 
@@ -295,7 +293,7 @@ def test_a_block_of_other_rows_than_declared_is_named(data):
         check_partitions(parts, "none", 1e15)
     rows = rows.compute_chunk_sizes()
     parts = partitions_of(rows, None, None, names=("y", "weight"))
-    assert [s.n for s in check_partitions(parts, "none", 1e15)] == [50, 49]
+    assert check_partitions(parts, "none", 1e15).lengths == (50, 49)
 
 
 # -- blocks without Dask ---------------------------------------------------------------

@@ -7,7 +7,7 @@ from oracles.block_cases import agree
 from sklearn.exceptions import NotFittedError
 
 from maxent import MEDClassifier, MEDRegressor
-from maxent._partitions.partitions import LocalPartitions
+from maxent._partitions.partitions import Partitions
 from maxent.discrimination import HingeMargin, solve_linear_dual
 from maxent.discrimination.duals._partitioned_linear import (
     PartRows,
@@ -269,7 +269,7 @@ def test_the_hinge_is_certified_itself_to_any_accuracy(data):
     """Not the rounded one: the objective is that of a support vector machine."""
     X, y = data
     sign = np.where(y == "yes", 1.0, -1.0)
-    parts = LocalPartitions([(X[:200], sign[:200], None), (X[200:], sign[200:], None)])
+    parts = Partitions([(X[:200], sign[:200], None), (X[200:], sign[200:], None)])
     rows = PartRows(HingeMargin(), "flat", np.ones(2), np.array([-1.0, 1.0]))
     sample = X[::3], sign[::3], np.full(200, 3.0)
     best = solve_linear_dual(X, sign, HingeMargin(), tol=1e-11, solver="interior")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from maxent._optimize.rows import BOTH
+from maxent._partitions.partition_checks import rows_of_weight
 from maxent._partitions.partitions import Partitions
 from maxent._support.results import Certified, DualResult
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
@@ -34,10 +35,7 @@ from maxent.discrimination.duals._rounded_hinges import (
     RoundedHinge,
     solve_by_rounded_hinges,
 )
-from maxent.discrimination.duals._signed_problem import (
-    SignedProblem,
-    binary_problem,
-)
+from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 from maxent.discrimination.margins.base import MarginPrior
 
 _NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
@@ -76,12 +74,7 @@ class PartRows:
 
     def problem(self, X, y, weight):
         """LinearProblem of the rows of a partition that have weight."""
-        weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-        keep = weight > 0
-        if self.classes is not None:
-            keep &= (y == self.classes[0]) | (y == self.classes[1])
-        if not keep.all():
-            X, y, weight = X[keep], y[keep], weight[keep]
+        X, y, weight = rows_of_weight(X, y, weight)
         if self.classes is not None:
             second = y == self.classes[1]
             sign = np.where(second, 1.0, -1.0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._partitions.partition_checks import attempt, results_of
 from maxent._partitions.partitions import is_partitioned, item_partitions
 from maxent._support import validation as v
 from maxent.latent.language._ngrams import Codes, NGrams
@@ -52,9 +53,7 @@ class Documents:
         self.parts = parts.holding(parts.update(_words_of, None)[0])
         self.counted: Counter[str] = Counter()
         self.sizes = []
-        for i, (wrong, size, counted) in enumerate(self.parts.map(_count_words)):
-            if wrong is not None:
-                raise ValueError(f"partition {i}: {wrong}")
+        for size, counted in results_of(self.parts, _count_words):
             self.sizes.append(size)
             self.counted.update(counted)
 
@@ -93,16 +92,15 @@ class PartitionedTopics(TrigramTopics):
 
 # -- functions of one partition (documents, words, codes or group; number) -------------
 def _words_of(documents, _, state):
-    """(what is wrong or None, documents as lists of words), to be kept."""
-    try:
-        return (None, check_documents(documents)), ()
-    except ValueError as error:
-        return (str(error), []), ()
+    """(message of a refusal or None, documents as lists of words), to be kept."""
+    return attempt(check_documents, documents), ()
 
 
 def _count_words(held, _):
     wrong, documents = held
-    return wrong, len(documents), Counter(w for words in documents for w in words)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return len(documents), Counter(w for words in documents for w in words)
 
 
 def _numbers_of(held, _, state, vocabulary):

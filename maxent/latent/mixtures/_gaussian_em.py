@@ -50,10 +50,13 @@ class GaussianEM:
         self._set_rows(X, w)
 
     @classmethod
-    def of_part(cls, X, w, centre, scale, K, kind):
-        """EM sums over a part of the rows, in the coordinates of them all."""
+    def of_part(cls, X, w, W, centre, scale, K, kind):
+        """EM sums over a part of the rows, in the coordinates and weight of them all.
+
+        What are means over all rows add up over the parts.
+        """
         part = cls.__new__(cls)
-        part._set_sizes(float(w.sum()), X.shape[1], K, kind, 1)
+        part._set_sizes(W, X.shape[1], K, kind, 1)
         part.centre, part.scale = centre, scale
         part._set_rows(X, w)
         return part
@@ -417,7 +420,8 @@ class GaussianEM:
 
     def left_entropy(self, phi):
         """Mean entropy of the labels given the rows."""
-        return mean_posterior_entropy(self.posteriors(phi)[0], self.w[: self.n])
+        rho, _ = self.posteriors(phi)
+        return mean_posterior_entropy(rho, self.w[: self.n], self.W)
 
     def _pairs(self):
         """Coordinates of the second powers, of diagonal or full covariances."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._partitions.partition_checks import check_partitions, sample_of
-from maxent._partitions.partitions import partitions_of
+from maxent._partitions.partition_checks import (
+    read_partitions,
+    rows_of_weight,
+    sample_of,
+)
 from maxent._support import validation as v
 from maxent.latent.mixtures._gaussian_em import GaussianEM
 
@@ -28,39 +31,36 @@ class PartitionedGaussianEM(GaussianEM):
 
     def __init__(self, X, weight, K, kind, prior=None):
         _check_size(K, X.shape[0])
-        names = "y", "sample_weight"
-        rows = partitions_of(X, None, weight, names=names, matrix=True)
-        found = check_partitions(rows, "none", v.LARGEST_ENTRY, sparse=False)
-        n, W = sum(s.n for s in found), sum(s.total for s in found)
-        _check_size(K, n)
-        self.parts = rows
-        self._set_sizes(W, rows.n_columns, K, kind, 1)
-        (total,) = rows.total(_sum)
-        centre = total / W
-        (scatter,) = rows.total(_scatter, centre, self.diagonal)
-        largest = np.max(rows.map(_largest, centre), axis=0)
-        drawn, _, own = sample_of(rows, [s.n for s in found], max(_SAMPLE, K))
+        options = "none", v.LARGEST_ENTRY
+        self.parts, summary = read_partitions(X, None, weight, *options, sparse=False)
+        _check_size(K, summary.n)
+        self._set_sizes(summary.total, self.parts.n_columns, K, kind, 1)
+        (total,) = self.parts.total(_sum)
+        centre = total / self.W
+        (scatter,) = self.parts.total(_scatter, centre, self.diagonal)
+        largest = np.max(self.parts.map(_largest, centre), axis=0)
+        drawn, _, own = sample_of(self.parts, summary.lengths, max(_SAMPLE, K))
         self.sample = np.asarray(drawn, dtype=np.float64), own
         prior = prior(*self.sample) if callable(prior) else prior
-        self._set_scale(centre, scatter / W, largest, prior)
+        self._set_scale(centre, scatter / self.W, largest, prior)
         self._set_rows(*self.sample)
 
-    def _shared(self):
-        return self.centre, self.scale, self.K, self.kind
+    def _total(self, method, *args):
+        """Sums over the partitions of a method of `GaussianEM`."""
+        shared = self.W, self.centre, self.scale, self.K, self.kind
+        return self.parts.total(_of_part, method, shared, *args)
 
     def sums(self, theta, mean, factor):
-        return self.parts.total(_sums, *self._shared(), theta, mean, factor)
+        return self._total(GaussianEM.sums, theta, mean, factor)
 
     def missing_share(self, phi):
         return self._share_by_statistics(phi)
 
     def missing_information(self, phi):
-        (found,) = self.parts.total(_missing, *self._shared(), phi)
-        return found / self.W
+        return self._total(GaussianEM.missing_information, phi)[0]
 
     def left_entropy(self, phi):
-        (found,) = self.parts.total(_left, *self._shared(), phi)
-        return found / self.W
+        return self._total(GaussianEM.left_entropy, phi)[0]
 
 
 def _check_size(K, n):
@@ -74,10 +74,8 @@ def _check_size(K, n):
 # -- functions of one partition (X, None, weight) --------------------------------------
 def _rows(X, weight):
     """Rows of positive weight as doubles, and their weights."""
-    if weight is None:
-        return np.asarray(X, dtype=np.float64), np.ones(len(X))
-    keep = weight > 0
-    return np.asarray(X[keep], dtype=np.float64), weight[keep].astype(np.float64)
+    X, _, weight = rows_of_weight(X, None, weight)
+    return np.asarray(X, dtype=np.float64), weight
 
 
 def _sum(X, _, weight):
@@ -97,16 +95,6 @@ def _largest(X, _, weight, centre):
     return np.abs(_rows(X, weight)[0] - centre).max(axis=0, initial=0.0)
 
 
-def _sums(X, _, weight, centre, scale, K, kind, theta, mean, factor):
-    part = GaussianEM.of_part(*_rows(X, weight), centre, scale, K, kind)
-    return part.sums(theta, mean, factor)
-
-
-def _missing(X, _, weight, centre, scale, K, kind, phi):
-    part = GaussianEM.of_part(*_rows(X, weight), centre, scale, K, kind)
-    return (part.missing_information(phi) * part.W if part.n else 0.0,)
-
-
-def _left(X, _, weight, centre, scale, K, kind, phi):
-    part = GaussianEM.of_part(*_rows(X, weight), centre, scale, K, kind)
-    return (part.left_entropy(phi) * part.W if part.n else 0.0,)
+def _of_part(X, _, weight, method, shared, *args):
+    result = method(GaussianEM.of_part(*_rows(X, weight), *shared), *args)
+    return result if isinstance(result, tuple) else (result,)

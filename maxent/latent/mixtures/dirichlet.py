@@ -275,7 +275,8 @@ rejected_, selected_, n_iter_, converged_, objective_history_, n_features_in_
             entropy = np.where(sound, problem.entropy(runs.phi), -np.inf)
         dependence = np.full(len(sound), np.nan)
         for r in np.flatnonzero(sound):
-            left = mean_posterior_entropy(problem.posteriors(runs.phi[r]), problem.w)
+            rho = problem.posteriors(runs.phi[r])
+            left = mean_posterior_entropy(rho, problem.w, problem.W)
             dependence[r] = weight_entropy(theta[r]) - left
         return runs.objective, entropy, dependence, entropy.copy()
 

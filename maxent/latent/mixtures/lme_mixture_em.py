@@ -190,9 +190,9 @@ def _check_rise(first, second, steps):
         )
 
 
-def mean_posterior_entropy(rho, w):
-    """sum_t w_t H(rho_t) / sum w; rho (K, n)."""
-    return float(-(xlogy(rho, rho).sum(axis=0) @ w) / w.sum())
+def mean_posterior_entropy(rho, w, total):
+    """sum_t w_t H(rho_t) / total; rho (K, n)."""
+    return float(-(xlogy(rho, rho).sum(axis=0) @ w) / total)
 
 
 def weight_entropy(theta):

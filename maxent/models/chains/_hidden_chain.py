@@ -139,7 +139,7 @@ def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
     return np.ascontiguousarray(log_table - top[:, None]), top
 
 
-class HiddenChainProblem(ABC):
+class ChainEM(ABC):
     """One EM step of a hidden Markov model, for `maximize_by_em`.
 
     Points are tuples (start, transition, emission), the last a batch of a family. The
@@ -147,6 +147,29 @@ class HiddenChainProblem(ABC):
     Dirichlet priors with parameters 1 + smoothing of the probabilities that are not
     zero at the start, and of the emission's own prior.
     """
+
+    smoothing: float
+
+    def step(self, point: Point) -> tuple[float, Point]:
+        """Objective at a point, and the point after one EM step."""
+        start, transition, _ = point
+        c = self.smoothing
+        objective, starts, transitions, emission = self.expected_and_fitted(point)
+        objective += log_of_pseudo_counts(c, start, transition)
+        following = (
+            with_pseudo_counts(starts, c, start),
+            with_pseudo_counts(transitions, c, transition),
+            emission,
+        )
+        return objective, following
+
+    @abstractmethod
+    def expected_and_fitted(self, point: Point) -> tuple[float, Array, Array, Any]:
+        """Log-likelihood and log-prior of the emission; counts; the new emission."""
+
+
+class HiddenChainProblem(ChainEM):
+    """EM of sequences in the memory of this process."""
 
     def __init__(
         self,
@@ -158,19 +181,10 @@ class HiddenChainProblem(ABC):
         self.seen, self.weights = seen, weights
         self.smoothing, self.n_jobs = smoothing, n_jobs
 
-    def step(self, point: Point) -> tuple[float, Point]:
-        """Objective at a point, and the point after one EM step."""
-        start, transition, emission = point
+    def expected_and_fitted(self, point):
         counts, log_likelihood, log_prior = self.expected(point)
-        c = self.smoothing
-        objective = log_likelihood + log_prior
-        objective += log_of_pseudo_counts(c, start, transition)
-        following = (
-            with_pseudo_counts(counts.start, c, start),
-            with_pseudo_counts(counts.transition, c, transition),
-            self.fit_emission(counts.emission, emission),
-        )
-        return objective, following
+        emission = self.fit_emission(counts.emission, point[2])
+        return log_likelihood + log_prior, counts.start, counts.transition, emission
 
     def expected(self, point: Point) -> tuple[Counts, float, float]:
         """Expected counts, log-likelihood, log-density of the emission's prior."""

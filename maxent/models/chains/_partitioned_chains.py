@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._partitions.partition_checks import drawn_places, results_of
 from maxent._partitions.sequence_partitions import sequence_partitions
 from maxent._support import validation as v
-from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
-from maxent.models.chains._hidden_chain import Point, fitted_chain
+from maxent.models.chains._hidden_chain import ChainEM, fitted_chain
 
 _SAMPLE = 1 << 14  # steps of the sequences of the start, about
 
 
-class PartitionedChains:
+class PartitionedChains(ChainEM):
     """One EM step over partitions of sequences, for `maximize_by_em`.
 
     Parameters
@@ -38,13 +38,9 @@ class PartitionedChains:
         self.emissions, self.smoothing = emissions, smoothing
         self.parts = sequence_partitions(sequences, lengths, weights)
         self.parts.keep_shapes()
-        found = self.parts.map(_read, emissions)
-        for i, (wrong, _) in enumerate(found):
-            if wrong is not None:
-                raise ValueError(f"partition {i}: {wrong}")
-        shown = [facts for _, facts in found]
-        emissions.learn(max(code for _, code in shown))
-        if not sum(weight for weight, _ in shown) > 0:
+        observed, largest = zip(*results_of(self.parts, _facts, emissions), strict=True)
+        emissions.learn(max(largest))
+        if not sum(observed) > 0:
             raise ValueError(
                 "every observation is missing or has weight 0: there is nothing to fit."
             )
@@ -65,41 +61,26 @@ class PartitionedChains:
         start = self.whole.start_at(start(found, weights))
         return fitted_chain(self, [start], tol, max_iter, callback)
 
-    def step(self, point: Point) -> tuple[float, Point]:
-        """Objective at a point, and the point after one EM step."""
-        start, transition, emission = point
-        c = self.smoothing
-        objective, starts, transitions, *sums = self.parts.total(
+    def expected_and_fitted(self, point):
+        log_likelihood, starts, transitions, *sums = self.parts.total(
             _e_step, self.emissions, point
         )
-        prior, new = self.emissions.maximum(self.whole, sums, emission)
-        objective += prior + log_of_pseudo_counts(c, start, transition)
-        following = (
-            with_pseudo_counts(starts, c, start),
-            with_pseudo_counts(transitions, c, transition),
-            new,
-        )
-        return objective, following
+        log_prior, emission = self.emissions.maximum(self.whole, sums, point[2])
+        return log_likelihood + log_prior, starts, transitions, emission
 
 
 # -- functions of one partition (steps, lengths, weights) ------------------------------
-def _read(values, lengths, weights, emissions):
-    """(what is wrong or None, facts)."""
-    try:
-        found = emissions.read_block(values, lengths)
-    except (TypeError, ValueError) as error:
-        return str(error), (0.0, 0.0)
-    return None, emissions.facts(found, weights)
+def _facts(values, lengths, weights, emissions):
+    return emissions.facts(emissions.read_block(values, lengths), weights)
 
 
 def _drawn(values, lengths, weights, share):
     """A share of the sequences, at least one, with weights that stand for all."""
     n = len(lengths)
-    count = min(n, int(np.ceil(share * n)))
-    pick = np.sort(np.random.default_rng(n).permutation(n)[:count])
+    pick = drawn_places(n, share, n)
     ends = np.cumsum(lengths)
     steps = [values[ends[i] - lengths[i] : ends[i]] for i in pick]
-    return np.concatenate(steps), lengths[pick], weights[pick] * (n / count)
+    return np.concatenate(steps), lengths[pick], weights[pick] * (n / len(pick))
 
 
 def _e_step(values, lengths, weights, emissions, point):
