@@ -122,8 +122,8 @@ class CoverageMap:
             for file in data.measured_files():  # of every copy that was recorded
                 if file.endswith(f"/{source}"):
                     for line, names in data.contexts_by_lineno(file).items():
-                        tests = {function_of(name) for name in names} - {""}
-                        found.setdefault(line, set()).update(tests)
+                        tests = set(map(function_of, names))
+                        found.setdefault(line, set()).update(filter(self.exists, tests))
         return self._contexts[source]
 
     def tests_of(self, source: str, first: int, last: int) -> set[str]:
@@ -133,6 +133,11 @@ class CoverageMap:
         everywhere = set().union(*by_line.values())
         moved = self.sources.get(source) != checksum(self.root / source)
         return everywhere if moved or len(found) <= 1 else found
+
+    def exists(self, test: str) -> bool:
+        """Whether a test function was there when its file was last recorded."""
+        file = self.tests.get(test.partition("::")[0], {"seconds": {}})
+        return test in file["seconds"]
 
     def seconds(self, test: str) -> float:
         """Time of a test function when it was recorded."""
