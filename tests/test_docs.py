@@ -479,9 +479,11 @@ def defines(path, name):
 def test_formulas_are_where_the_table_says():
     rows = formula_rows()
     assert len(rows) >= 20
-    package = pathlib.Path(maxent.__file__).parent
+    sources = ROOT / "maxent"
+    if not sources.is_dir():
+        pytest.skip("wheels have no Cython sources")
     for _, file, function in rows:
-        path = package / file
+        path = sources / file
         assert path.is_file(), file
         assert defines(path, function), (file, function)
 
