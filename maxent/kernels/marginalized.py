@@ -95,8 +95,7 @@ def marginalized_features(
     """
     if order not in (1, 2):
         raise ValueError(f"order={v.shown(order)} is not known; use 1 or 2.")
-    is_chain = isinstance(model, HiddenMarkovModel)
-    symbols = is_chain and model._emissions.shared
+    symbols = isinstance(model, HiddenMarkovModel) and model._emissions.shared
     if order == 2 and not symbols:
         raise ValueError(
             f"order=2 counts pairs of symbols; model is a {type(model).__name__}, use "
@@ -109,7 +108,7 @@ def marginalized_features(
             found = model._read(data, None)
             by_order = _of_symbols if order == 1 else _of_symbol_pairs
             return by_order(model, found, n_jobs)
-        if is_chain:
+        if isinstance(model, HiddenMarkovModel):
             return _of_vectors(model, model._read(data, None), n_jobs)
     raise TypeError(
         f"model={v.shown(model)} has no marginalised kernel; use a CategoricalHMM, a "
@@ -199,7 +198,7 @@ def _flat(data: Any, model: Any, order: Order, n_jobs: int | None) -> Array:
     return F.reshape(len(F), -1)
 
 
-def _of_symbols(model: CategoricalHMM, found: Sequences, n_jobs: int | None) -> Array:
+def _of_symbols(model: Any, found: Sequences, n_jobs: int | None) -> Array:
     counts = chain_counts(model, found, n_jobs)
     refuse_impossible(counts.log_likelihood)
     out = counts.emission.swapaxes(1, 2).copy()
@@ -210,9 +209,7 @@ def _of_symbols(model: CategoricalHMM, found: Sequences, n_jobs: int | None) -> 
     return out / found.lengths[:, None, None]
 
 
-def _of_symbol_pairs(
-    model: CategoricalHMM, found: Sequences, n_jobs: int | None
-) -> Array:
+def _of_symbol_pairs(model: Any, found: Sequences, n_jobs: int | None) -> Array:
     """Transitions of the chain whose states are states with their symbols."""
     S, O = model.emission.prob.shape
     shown = model.emission.prob

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.families import DiagonalGaussian, ExponentialFamily, Gaussian
@@ -99,7 +99,7 @@ def takes_gaps(family: type[ExponentialFamily]) -> bool:
     return issubclass(family, AnyGaussian)
 
 
-def log_densities(batch: Any, X: Array) -> Array:
+def log_densities(batch: Any, X: ArrayLike) -> Array:
     """Log-densities (k, n) of rows; of Gaussians, of what is not NaN."""
     X = v.as_doubles("X", X)
     fits = takes_gaps(type(batch)) and X.shape[1:] == batch.event_shape

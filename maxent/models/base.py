@@ -208,12 +208,12 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, data: Any, **options: Any) -> Self:
+    def fit(cls, *data: Any, **options: Any) -> Any:
         """Model fitted to data; the model says what they are.
 
         Parameters
         ----------
-        data : array-like
+        *data : array-like
             Observations of one model.
         **options
             Options of the fit.

@@ -314,9 +314,13 @@ class Mixture(Model):
         if isinstance(init, Mixture):
             family, names = type(init.components), init._columns
         if is_partitioned(X):
-            starts = init, n_components, n_init, random_state
             parts = PartitionedMixture(
-                X, weights, family, smoothing, family_options, starts
+                X,
+                weights,
+                family,
+                smoothing,
+                family_options,
+                (init, n_components, n_init, random_state),
             )
             return parts.fit(cls, tol, max_iter, callback)._warned(tol, max_iter)
         names = column_names("X", X, names)
@@ -327,9 +331,13 @@ class Mixture(Model):
             starts = [problem.start_of_shares(init)]
         else:
             starts = problem.random_starts(n_components, n_init, random_state)
-        options = {"tol": tol, "max_iter": max_iter, "callback": callback}
         best, result = maximize_by_em(
-            problem.step, starts, change=mixture_change, **options
+            problem.step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            change=mixture_change,
         )
         return cls(*best)._with_result(result)._with_names(names)._warned(tol, max_iter)
 

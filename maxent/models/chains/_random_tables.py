@@ -97,7 +97,7 @@ def symbols_of_start(
     return alphabet, missing or init.missing, init.n_symbols
 
 
-def own_start(init: Any, cls: type, n_symbols: int) -> Tables:
+def own_start(init: Any, cls: type, n_symbols: int | None) -> Tables:
     """Tables of a given start, of as many symbols as the data."""
     check_init(init, cls)
     if init.n_symbols != n_symbols:

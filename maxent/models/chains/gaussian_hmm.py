@@ -30,7 +30,7 @@ from maxent.models._chain_input import (
 )
 from maxent.models._components import constant_columns
 from maxent.models.base import FitsOfEach
-from maxent.models.chains._emissions import Rows
+from maxent.models.chains._emissions import Emissions, Rows
 from maxent.models.chains.hidden_markov import HiddenMarkovModel
 
 FAMILIES: dict[str, type[Any]] = {
@@ -151,7 +151,7 @@ class GaussianHMM(HiddenMarkovModel):
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
-    def fit(
+    def fit(  # type: ignore[override]  # the family is given
         cls,
         sequences: Any,
         n_states: int | None = None,
@@ -241,7 +241,7 @@ class GaussianHMM(HiddenMarkovModel):
         """
         v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
         if init is None:
-            emissions = Rows(FAMILIES[covariance_type])
+            emissions: Emissions = Rows(FAMILIES[covariance_type])
         else:
             check_init(init, cls, n_states)
             emissions = init._emissions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,7 +90,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
     """
 
     _data = "series"
-    _names = ("start", "transition", "emission")
+    _names: ClassVar[tuple[str, ...]] = ("start", "transition", "emission")
     start: Array
     transition: Array
     emission: Any
@@ -486,7 +486,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         emissions = emissions_to_fit(family, own)
         found = emissions.read(data, lengths)
         if issubclass(family, Categorical):  # all models have the same symbols
-            size = alphabet_size(found, None, emissions.n_symbols)
+            size = alphabet_size(found, None, own.get("n_categories"))
             options["family_options"] = {**own, "n_categories": size}
         if options.get("n_states") != 1:
             warn_of_short(data, found.lengths)

@@ -167,7 +167,7 @@ class CategoricalHMM(HiddenMarkovModel):
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
-    def fit(
+    def fit(  # type: ignore[override]  # the family is given
         cls,
         sequences: Any,
         n_states: int | None = None,

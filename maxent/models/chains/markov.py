@@ -298,14 +298,14 @@ class MarkovChain(InformationCriteria, Model):
             warn_of_short(sequences, found.lengths, order)
         weights = np.repeat(sequence_weights(weights, len(found)), found.lengths)
         context, at = contexts(found, order, O)
-        cells = np.bincount(context * O + found.values[at], weights[at], n * O)
+        cells: Any = np.bincount(context * O + found.values[at], weights[at], n * O)
         grams, ends = contexts(found, order - 1, O) if order else (context, at)
         if order:
             grams = grams * O + found.values[ends]
             if start == "first":
                 place = ends - np.repeat(found.offsets[:-1], found.lengths)[ends]
                 grams, ends = grams[place == order - 1], ends[place == order - 1]
-        first = np.bincount(grams, weights[ends], n)
+        first: Any = np.bincount(grams, weights[ends], n)
         return cls(
             with_pseudo_counts(first, smoothing, np.full(n, 1.0 / n)),
             with_pseudo_counts(cells.reshape(n, O), smoothing, np.full((n, O), 1 / O)),

@@ -274,7 +274,7 @@ class BayesNet(FactorModel):
         n_init = v.check_count("n_init", n_init)
         if init is not None:
             own = {nodes[-1]: table for nodes, table in init.factors}
-            starts = [tuple(own[name] for name in parents)]
+            starts = iter([tuple(own[name] for name in parents)])
         else:
             rng = as_generator(random_state)
             n_init = n_init if len(shown) < len(parents) else 1

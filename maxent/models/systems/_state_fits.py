@@ -15,8 +15,8 @@ from maxent.models.systems import _lds_em as em
 class Start(Protocol):
     """A model that a fit starts from."""
 
-    n_states: int
-
+    @property
+    def n_states(self) -> int: ...
     @property
     def _parameters(self) -> Any: ...
 

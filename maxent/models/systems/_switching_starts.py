@@ -18,7 +18,8 @@ from maxent.models.systems._state_fits import Start
 class SwitchingStart(Start, Protocol):
     """A switching system that a fit starts from."""
 
-    n_regimes: int
+    @property
+    def n_regimes(self) -> int: ...
 
 
 def regimes_of(init: SwitchingStart | None, n_regimes: int | None) -> int:

@@ -443,22 +443,22 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         columns = columns_of_start(init, cls)
         prior = v.check_nonnegative("prior", prior)
         n_init = v.check_count("n_init", n_init)
-        fixed = check_fixed(fixed, cls._names)
+        held = check_fixed(fixed, cls._names)
         n = n_states_of(init, n_states)
         data = vector_sequences(sequences, lengths, partly=True, columns=columns)
         units = Units(data)
         shift = units.log_density
-        if "observation_cov" not in fixed:  # the prior's own change of units
+        if "observation_cov" not in held:  # the prior's own change of units
             shift -= prior * float(np.log(units.scale).sum())
         problem = em.Problem(
             units.standardised(data),
             em.CovariancePrior(prior),
-            fixed,
+            held,
             stable,
             shift,
             n_jobs,
         )
-        starts = lds_starts(problem.data, n, units, init, n_init, fixed, random_state)
+        starts = lds_starts(problem.data, n, units, init, n_init, held, random_state)
         best, result = maximize_by_em(
             problem.step,
             starts,
