@@ -76,7 +76,7 @@ def _machine(model):
 
 
 def _calibrated_machine(fitted):
-    """What a file says of the first machine inside a calibrated classifier."""
+    """State of the first machine inside a calibrated classifier."""
     machines = fitted.get("estimators_")
     if not isinstance(machines, list) or not isinstance(machines[0], dict):
         raise CommandError("the calibrated classifier of the file holds no machine")

@@ -134,7 +134,7 @@ def verdict(estimator, predicted, y):
 
 
 def _of_labelled(estimator, predicted, y, known):
-    """The same, of the rows that have a label where there are others."""
+    """Verdict on the rows that have a label, where others have none."""
     predicted, y = np.asarray(predicted), np.array(y[known].tolist())
     found = verdict(estimator, predicted[known], y)
     if found is None or found[0] != "error":
@@ -151,7 +151,7 @@ def is_regressor(estimator):
 
 
 def shares_of(predicted, names):
-    """How many predictions have each value, by its name."""
+    """Counts of the predictions of each value, by its name."""
     total = len(predicted)
     counts = {name: int(np.sum(predicted == value)) for value, name in names.items()}
     text = ", ".join(f"{name} {_count(n, total)}" for name, n in counts.items())

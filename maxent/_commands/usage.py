@@ -221,7 +221,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
 
 
 def _add_folds(fit: argparse.ArgumentParser) -> None:
-    """What is estimated on rows that are left out of a fit."""
+    """Add options that estimate on rows left out of a fit."""
     fit.add_argument(
         "-v",
         "--cv",
@@ -237,7 +237,7 @@ def _add_folds(fit: argparse.ArgumentParser) -> None:
 
 
 def _add_columns(fit: argparse.ArgumentParser) -> None:
-    """What becomes of columns before the fit."""
+    """Add options that change columns before the fit."""
     fit.add_argument(
         "--standardize",
         action="store_true",
@@ -321,7 +321,7 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
 
 
 def _add_values(predict: argparse.ArgumentParser) -> None:
-    """What is written of each row, where it is not the prediction."""
+    """Add options that write other values than predictions."""
     what = predict.add_mutually_exclusive_group()
     what.add_argument("--decision", action="store_true", help="write decision values")
     what.add_argument(

@@ -11,7 +11,7 @@ _MOSTLY = 0.9  # share of bases in the letters of nucleic acids, at least
 
 
 def counted(strings: Iterable[str]) -> Counter[str]:
-    """How often each letter occurs."""
+    """Counts of the letters of all strings."""
     counts: Counter[str] = Counter()
     for text in strings:
         counts.update(text)

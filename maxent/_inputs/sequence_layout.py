@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._partitions.partitions import is_partitioned
-from maxent._partitions.sequence_partitions import checked_lengths
 from maxent._support import validation as v
 from maxent._support.frames import Names
 
@@ -61,7 +59,7 @@ class Sequences:
 
 def listed(sequences: Any, name: str) -> Any:
     """An iterator as the list of what it yields; no pair of array and lengths."""
-    if is_partitioned(sequences) and not hasattr(sequences, "chunks"):
+    if v.is_dask(sequences) and not hasattr(sequences, "chunks"):
         raise TypeError(
             f"{name} is a Dask collection of type {type(sequences).__name__}, and is "
             f"read in memory here: pass {name}.compute()."
@@ -139,7 +137,7 @@ def arrays_of(sequences, lengths, read, name):
     whole = read(name, sequences)
     if lengths is None:
         return [whole], offsets_of(np.array([len(whole)]), name)
-    return [whole], offsets_of(checked_lengths(lengths, len(whole)), name)
+    return [whole], offsets_of(v.check_lengths(lengths, len(whole)), name)
 
 
 def _refuse_own_lengths(sequences, lengths, name):

@@ -127,7 +127,7 @@ def is_partitioned(X: Any) -> bool:
     """True if X comes in partitions: a Dask collection, or `RowBlocks`."""
     if isinstance(X, RowBlocks):
         return True
-    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
+    return v.is_dask(X) and hasattr(X, "to_delayed")
 
 
 def partitions_of(

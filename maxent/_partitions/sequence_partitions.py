@@ -37,7 +37,7 @@ def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Part
             "sequences is a Dask array of steps; pass lengths=, the number of steps of "
             f"every sequence, or lengths=[{X.shape[0]}] if it is one."
         )
-    own = checked_lengths(lengths, X.shape[0])
+    own = v.check_lengths(lengths, X.shape[0])
     w = np.ones(len(own)) if weights is None else v.as_doubles("weights", weights)
     if w.shape != own.shape or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
         raise ValueError(
@@ -60,16 +60,3 @@ def _nearest(ends: NDArray[np.intp], bounds: NDArray[np.intp]) -> NDArray[np.int
     before = np.maximum(at - 1, 0)
     at = np.where(bounds - ends[before] < ends[at] - bounds, before, at)
     return np.unique(np.r_[at, len(ends) - 1])
-
-
-def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
-    """Lengths >= 1 of sequences that have n rows together."""
-    given = np.atleast_1d(v.as_doubles("lengths", lengths))
-    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
-        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
-    if given.sum() != n:
-        raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
-            "give the number of rows of every sequence."
-        )
-    return given.astype(np.intp)

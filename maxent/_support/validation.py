@@ -245,13 +245,18 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         ) from None
 
 
+def is_dask(value: Any) -> bool:
+    """True for a Dask collection."""
+    return type(value).__module__.partition(".")[0] == "dask"
+
+
 def in_memory(name: str, value: Any) -> Any:
     """A Dask collection, computed; anything else as it is.
 
     Blocks of an array stay what they are, sparse or complex, whatever was declared:
     Dask would cast them.
     """
-    if type(value).__module__.partition(".")[0] != "dask":
+    if not is_dask(value):
         return value
     if not hasattr(value, "chunks"):
         return value.compute()
@@ -365,6 +370,19 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
             "positive weight to some rows."
         )
     return w
+
+
+def check_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Integer lengths >= 1 of sequences that have n rows together."""
+    given = np.atleast_1d(as_doubles("lengths", lengths))
+    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
+        raise ValueError(f"lengths={shown(lengths)} must hold integers >= 1.")
+    if given.sum() != n:
+        raise ValueError(
+            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
+            "give the number of rows of every sequence."
+        )
+    return given.astype(np.intp)
 
 
 def check_multipliers(init: Any, n: int) -> FloatArray:

@@ -319,7 +319,7 @@ class EdgeWeightsDisplay:
 
 
 def _diverging(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Where colours of log weights have their middle, and how far they reach."""
+    """Middle and half width of the colours of log weights."""
     if not values.size:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())

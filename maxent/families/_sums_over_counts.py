@@ -50,7 +50,7 @@ def log_poisson_power_sum(z, power):
 
 
 def _poisson_reach(z, power):
-    """How far from z the deviance z h(u), h(u) = (1 + u) log(1 + u) - u, goes."""
+    """Distance z u at which power z ((1 + u) log(1 + u) - u) is `_DEPTH`."""
     # Bernstein's bound is beyond, and Newton steps come down to it, since h is convex
     c = _DEPTH / (power * z)
     u = c / 3.0 + np.sqrt(c * c / 9.0 + 2.0 * c)

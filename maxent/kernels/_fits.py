@@ -53,7 +53,7 @@ def model_class(model: Any) -> type[Any]:
 
 
 def kind_of_data(cls: type[Any]) -> str:
-    """What one model is fitted to: "symbols", "series" or "rows"."""
+    """Kind of data of one model: "symbols", "series" or "rows"."""
     return cls._data if issubclass(cls, Model) else "rows"
 
 

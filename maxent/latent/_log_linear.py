@@ -190,7 +190,7 @@ class LogLinearModel(InheritedDocs, ABC):
         return np.ones(self.n_features)
 
     def _standard(self) -> tuple[LogLinearModel, Units]:
-        """The same model with features of order one, if that makes a difference."""
+        """This model with features of order one, and the units of the weights."""
         return self, Units.of_caller(self.n_features)
 
     def _spread(self, lam: Array, mean: Array) -> Array:

@@ -236,7 +236,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         return rows, origin, spread, float(weight.sum())
 
     def _read_parts(self, X, y, sample_weight):
-        """The same of rows in blocks."""
+        """Rows in partitions, checked, with origin, spread and total weight."""
         parts, summary = read_partitions(X, y, sample_weight, "labels", v.LARGEST_ENTRY)
         self.classes_, weights = summary.classes, summary.class_weight
         self._check_classes()

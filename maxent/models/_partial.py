@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def is_partial(X: Array) -> NDArray[np.bool_]:
-    """Which rows (n, d) have some entries, but not all of them, missing."""
+    """Mask of the rows (n, d) of which some entries, but not all, are missing."""
     lost = np.isnan(X)
     return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
 

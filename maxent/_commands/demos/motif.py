@@ -55,7 +55,7 @@ def _row(name, predict, X, y, train, test):
 
 
 def _counts_row(X, y, train, test):
-    """The same sequences by their counts of three letters, whatever their place."""
+    """Row of the table: sequences as counts of three letters, whatever their place."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     from maxent.latent import MaxEntClassifier

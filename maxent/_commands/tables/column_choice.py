@@ -45,7 +45,7 @@ class ColumnNames:
             self.places.setdefault(name, place)
 
     def called(self, index):
-        """How messages call a column."""
+        """Name of a column in messages, or its number."""
         if self.names is not None and self.names[index]:
             return f"column {short(self.names[index])}"
         return f"column {index} (counted from 0)"
@@ -77,7 +77,7 @@ class ColumnNames:
         return Choice([i for i in rest if i != target], target, beside)
 
     def as_text(self, features, names):
-        """Which features are text, True or None, by the names that are."""
+        """Marks of the features: True for those named as text, None for others."""
         chosen = {self.index(name, "text") for name in names}
         for index in sorted(chosen.difference(features)):
             raise TableError(

@@ -102,7 +102,7 @@ class ChainProblem(LatentProblem):
 
     @abstractmethod
     def _collected(self, parts):
-        """What steps show, from (sequences, counts (k, rows, S)) of all chunks."""
+        """Expected counts of all chunks, (sequences, counts (k, rows, S)), joined."""
 
     @abstractmethod
     def _tops(self, logs):

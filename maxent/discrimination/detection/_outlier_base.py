@@ -103,7 +103,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator, ABC):
     def _weighted(
         self, sample_weight: ArrayLike | None, n: int
     ) -> tuple[IntArray, FloatArray]:
-        """Which of n data have a positive weight, and these weights."""
+        """Places of the data of positive weight among n, and these weights."""
         weight = v.check_weights(sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         keep = np.flatnonzero(weight > 0)

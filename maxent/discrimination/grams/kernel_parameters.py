@@ -144,6 +144,7 @@ def check_features(X, kernel, columns=None):
 
 
 def check_callable(kernel, X):
+    """Refuse a kernel function that fails on eight rows of X or is not symmetric."""
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
     try:
         values = call_kernel(kernel, rows, rows)

@@ -19,6 +19,7 @@ def norms_cancel(gamma, xx, zz):
 
 
 def sparse_norms(X):
+    """Squared norms (n,) of sparse rows."""
     return np.asarray(X.multiply(X).sum(axis=1)).ravel()
 
 

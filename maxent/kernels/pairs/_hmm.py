@@ -188,7 +188,7 @@ def _group_pairs(left, right, rho, horizon, every, lower, n_jobs):
 
 
 def _psi_pairs(left, right, rows, columns, rho, horizon, every, lower, threads):
-    """The same of some rows and columns, from elementary kernels of all pairs."""
+    """Log-kernels of some rows and columns, from elementary kernels of all pairs."""
     log_psi = _elementary(left, right, rows, columns, rho)
     top = log_psi.max(axis=(2, 3), keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -219,7 +219,7 @@ def _psi_pairs(left, right, rows, columns, rho, horizon, every, lower, threads):
 
 
 def _table_pairs(left, right, horizon, every, lower, threads):
-    """The same of groups with tables of emissions."""
+    """Log-kernels of groups with tables of emissions."""
     k = 0
     if not every:
         letters = left.table.shape[1]

@@ -172,7 +172,7 @@ def _scaled(start, A, start2, B, order, horizons):
 
 
 def _in_logs(v, W, order, horizons):
-    """The same for one pair, in logs."""
+    """Log-kernel of one pair, computed in logs."""
     old, kept = _shape(order, W.shape[-1])
     W = W.reshape(old, kept, -1)
     if order == 0:

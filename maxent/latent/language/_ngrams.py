@@ -84,7 +84,7 @@ class NGrams:
         return bigram, _find(self._keys[1], wanted)
 
     def counts(self, codes: Codes) -> Counts:
-        """Which potential every word of every trigram takes."""
+        """Counts of the potentials that the words of all trigrams take."""
         bigram, trigram = self.lookup(codes)
         words, pairs = [codes[:-2]], []
         for at, word, free in (

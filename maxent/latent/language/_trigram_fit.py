@@ -29,7 +29,7 @@ def climb(
     max_iter: int,
     callback: Callback | None,
 ) -> tuple[EMISResult, Array]:
-    """Where the ascent from weights x ends, and the objective after each iteration."""
+    """End of the ascent from weights x, and the objective after each iteration."""
     told: Any = relayed(callback, partial(_of_one_start, method=method, tol=tol))
     if method == "gis":
         end = single(run(likelihood, x[None], inner, "gis", tol, max_iter, told))

@@ -106,7 +106,7 @@ class GaussianEM:
         return np.linalg.cholesky(cov)
 
     def _own_part(self, matrix):
-        """What covariances of this kind have of a matrix: all, or the diagonal."""
+        """Part of a matrix that covariances of this kind have: all, or the diagonal."""
         return np.diag(matrix) if self.diagonal else matrix
 
     def standardised(self, X):

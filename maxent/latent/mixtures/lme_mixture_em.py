@@ -71,7 +71,7 @@ class Runs:
         )
 
     def put(self, at: NDArray[np.intp], phi: Array, step: Step, steps: int) -> None:
-        """Where these restarts are after so many steps, and what is known of it."""
+        """Store the parameters of these restarts after so many steps, and the step."""
         self.phi[at], self.objective[at] = phi, step.objective
         self.residual[at], self.broken[at] = step.residual, step.broken
         self.n_iter[at] = steps
@@ -196,4 +196,5 @@ def mean_posterior_entropy(rho, w, total):
 
 
 def weight_entropy(theta):
+    """Entropy of mixture weights, in nats."""
     return float(-xlogy(theta, theta).sum())

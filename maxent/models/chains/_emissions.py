@@ -75,7 +75,7 @@ class Emissions(ABC):
 
     @abstractmethod
     def size_of_one(self, problem: Any) -> int:
-        """What the number of states that suits a length depends on."""
+        """Size of one state, by which a length suits a number of states."""
 
     @abstractmethod
     def starts(

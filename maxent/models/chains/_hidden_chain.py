@@ -76,7 +76,7 @@ class Observations:
         weights: Array | None,
         n_jobs: int | None = None,
     ) -> Counts:
-        """The same of probabilities that may underflow, by their logarithms."""
+        """Counts as of `expect`, from logarithms, where probabilities underflow."""
         tables = np.exp(log_start), np.exp(log_transition), log_start, log_transition
         return self._expect(tables, log_table, weights, n_jobs)
 

@@ -38,7 +38,7 @@ def random_tables(
 
 
 def _drawn_tables(n_states, n_symbols, n_init, rng):
-    """What random starts draw: a chain without zeros, and half the emissions."""
+    """Draws of random starts: a chain without zeros, and half the emissions."""
     for _ in range(n_init):
         start = rng.dirichlet(np.ones(n_states))
         transition = rng.dirichlet(np.ones(n_states), size=n_states)

@@ -133,7 +133,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
     # -- data ----------------------------------------------------------------------
     @functools.cached_property
     def _emissions(self) -> Emissions:
-        """How sequences of this model are read, and what they show."""
+        """Reader of sequences of this model, with their log-likelihoods."""
         return emissions_of(self.emission, self._columns)
 
     def _read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Literal, Self, overload
@@ -30,13 +31,13 @@ class FactorModel(Model):
 
     # -- structure ---------------------------------------------------------------------
     @property
+    @abstractmethod
     def _log_factors(self) -> Sequence[tuple[Names, Array]]:
         """Factors as (nodes, logarithms of the table)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _log_normalizer(self, max_table: int = MAX_TABLE) -> float:
         """log Z."""
-        raise NotImplementedError
 
     @functools.cached_property
     def n_categories(self) -> dict[str, int]:
@@ -273,9 +274,9 @@ class FactorModel(Model):
         return {u: int(given[name]) for name, u in places.items()}
 
     # -- draws -------------------------------------------------------------------------
+    @abstractmethod
     def _draw(self, n: int, rng: np.random.Generator) -> dict[int, NDArray[np.intp]]:
         """Draws of all nodes by their numbers."""
-        raise NotImplementedError
 
     @overload
     def sample(
