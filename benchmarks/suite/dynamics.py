@@ -49,7 +49,7 @@ class LDSFit(Measured):
         self.series = systems(1, 4, 2)[0].sample(N, 50, rng)
 
     def work(self, tol=None):
-        return LinearDynamicalSystem._fit(
+        return LinearDynamicalSystem.fit(
             self.series, 4, max_iter=30, tol=1e-15, n_jobs=1
         )
 
@@ -65,7 +65,7 @@ class SwitchingFitAndGram(Measured):
 
     def work(self, tol=None):
         P = [
-            SwitchingLDS._fit(x, 2, 2, max_iter=20, random_state=0) for x in self.series
+            SwitchingLDS.fit(x, 2, 2, max_iter=20, random_state=0) for x in self.series
         ]
         return switching_lds_kernel(P, horizon=15, log=True, random_state=0)
 
