@@ -261,7 +261,11 @@ class Interrupted(Exception):
 
 
 def answer_time(work, delay):
-    """Seconds from an alarm to its exception, while the work is done over and over."""
+    """Seconds from an alarm to its exception, while the work is done over and over.
+
+    They are infinite if it is lost: Python ignores what a handler raises while the
+    callback of a weak reference runs, as it does when a thread has ended.
+    """
 
     def handler(number, frame):
         raise Interrupted
@@ -270,8 +274,9 @@ def answer_time(work, delay):
     begin = time.perf_counter()
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
-        while True:
+        while time.perf_counter() - begin < delay + 30.0:
             work()
+        return np.inf
     except Interrupted:
         return time.perf_counter() - begin - delay
     finally:

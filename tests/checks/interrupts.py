@@ -11,9 +11,9 @@ one that swallows the signal.
 Each call begins in some fresh processes, whose first interrupt comes while modules are
 imported and Numba compiles, with an empty cache: after it the same call has to work.
 Then one process takes the signal many times; there Numba has compiled before the clock
-starts. Memory that a virtual machine has given back to its host returns slowly: at 25 us
-a page, as seen, a block of a Gram matrix takes 0.3 s the first time, which the speed
-printed at the start explains and nothing here prevents.
+starts. Memory that a virtual machine has given back to its host returns slowly: at
+25 us a page, as seen, a block of a Gram matrix takes 0.3 s the first time, which the
+speed printed at the start explains and nothing here prevents.
 """
 
 from __future__ import annotations
