@@ -146,7 +146,8 @@ def _load(path):
         estimator, extra = load(path, return_extra=True)
     except ModelFileError as error:
         raise CommandError(error) from None
-    if not (hasattr(estimator, "predict") or hasattr(estimator, "score_samples")):
+    answers = hasattr(estimator, "predict") or hasattr(estimator, "score_samples")
+    if not answers or not hasattr(estimator, "get_params"):
         raise CommandError(
             f"{path} holds a {type(estimator).__name__}, which does not predict; read "
             "it in Python by maxent.load"

@@ -7,11 +7,13 @@ from maxent._support.lazy import lazy_exports
 TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "base": ("ExponentialFamily",),
-    "gaussian": ("Gaussian",),
+    "gaussian": ("Gaussian", "TiedGaussian"),
     "independent": ("DiagonalGaussian", "SphericalGaussian"),
     "discrete": ("Bernoulli", "Categorical"),
     "multinomial": ("Multinomial",),
     "counts": ("Poisson", "Geometric", "NegativeBinomial"),
+    "columns": ("Independent",),
+    "product": ("Product",),
     "positive": ("Exponential", "Gamma"),
     "simplex": ("Beta", "Dirichlet"),
     "wishart": ("Wishart", "InverseWishart"),
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from maxent.families.base import ExponentialFamily as ExponentialFamily
     from maxent.families.block import Block as Block
     from maxent.families.block_checks import check_block as check_block
+    from maxent.families.columns import Independent as Independent
     from maxent.families.conjugate import (
         ConjugateBlock as ConjugateBlock,
         ConjugatePrior as ConjugatePrior,
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
         Beta as Beta,
         Dirichlet as Dirichlet,
     )
+    from maxent.families.product import Product as Product
+    from maxent.families.gaussian import TiedGaussian as TiedGaussian
     from maxent.families.wishart import (
         InverseWishart as InverseWishart,
         Wishart as Wishart,

@@ -53,6 +53,26 @@ class Batch:
         """Parameters of the support and the statistics, as keywords."""
         return {name: getattr(self, name) for name in self._common}
 
+    def _common_arguments(self) -> dict[str, Any]:
+        """Constructor arguments that the whole batch shares."""
+        return {name: getattr(self, name) for name in self._common}
+
+    def _arrays(self) -> list[NDArray[Any]]:
+        """Parameters that a fit changes."""
+        return [getattr(self, name) for name, _ in self._core]
+
+    def _replaced(self, used: NDArray[np.bool_], new: Self) -> Self:
+        """This batch (K,) with new members in the place of those that are `used`."""
+        if used.all():
+            return new
+        place = np.where(used, np.cumsum(used) - 1, 0)
+        parts = {}
+        for name, _ in self._core:
+            value, old = getattr(new, name)[place], getattr(self, name)
+            axes = (slice(None),) + (None,) * (value.ndim - 1)
+            parts[name] = np.where(used[axes], value, old)
+        return self._from_valid(parts, new._common_arguments())
+
     def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
 
@@ -62,7 +82,7 @@ class Batch:
             Names and values.
         """
         names = [name for name, _ in self._core]
-        return {name: getattr(self, name) for name in [*names, *self._common]}
+        return {n: getattr(self, n) for n in names} | self._common_arguments()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
@@ -97,8 +117,16 @@ class Batch:
                 taken[name] = np.broadcast_to(one, number.shape + event)
             else:
                 taken[name] = array.reshape((-1, *event))[number]
-        common = {name: getattr(self, name) for name in self._common}
-        return self._from_valid(taken, common)
+        return self._from_valid(taken, self._common_arguments())
+
+    @classmethod
+    def _concatenated(cls, batches: list[Any]) -> Any:
+        """One batch of the members of batches of one axis, which share the rest."""
+        parts = {
+            name: np.concatenate([getattr(one, name) for one in batches])
+            for name, _ in cls._core
+        }
+        return cls._from_valid(parts, batches[0]._common_arguments())
 
     def _flat(self) -> Self:
         """The same members along one batch axis."""
@@ -150,3 +178,8 @@ def _common_shape(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ValueError(
             f"the batch axes of the parameters do not broadcast: {found}."
         ) from None
+
+
+def concatenated(batches: list[Any]) -> Any:
+    """One batch of all the members of batches of one family."""
+    return type(batches[0])._concatenated(batches)

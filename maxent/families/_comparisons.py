@@ -22,8 +22,7 @@ from maxent._support import validation as v
 from maxent._support.typing import FloatArrayOrScalar
 from maxent._support.underflow import allow_underflow
 from maxent.families._batch import Batch
-from maxent.families._inner import inner, paired
-from maxent.families._pairs import mirrored, tiles
+from maxent.families._pairs import inner, mirrored, paired, tiles
 
 
 class Comparisons(Batch):

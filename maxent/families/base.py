@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ from maxent._support.typing import (
 from maxent._support.underflow import allow_underflow
 from maxent.families import _checks
 from maxent.families._comparisons import Comparisons
-from maxent.families._inner import inner, paired, weighted_mean
+from maxent.families._pairs import inner, paired, weighted_mean
 
 
 class ExponentialFamily(InheritedDocs, Comparisons, ABC):
@@ -82,6 +83,12 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
 
     # no row, however far from the others, moves a fit without limit
     _has_bounded_statistics: ClassVar[bool] = False
+    # rows in fits of models may miss entries (NaN), which leave the product of columns,
+    # or are at their expectation in the M step
+    _takes_gaps: ClassVar[bool] = False
+    _fills_gaps: ClassVar[bool] = False
+    # sums of `_part_sums` beside those of the weights
+    _n_sums: ClassVar[int] = 1
     # the posterior predictive of one draw, by pseudo-counts, is in the family
     _is_predictive: ClassVar[bool] = False
 
@@ -319,9 +326,23 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
             )
         return T
 
+    @classmethod
+    def _complete(cls, X: FloatArray, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further arguments of `fit`, with those that all rows decide."""
+        return options
+
+    @classmethod
+    def _kept(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those arguments of `fit` that the members keep."""
+        return {name: options[name] for name in cls._common if name in options}
+
+    def _with_fixed(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Further arguments of `fit` by which others live in the space of this one."""
+        return {**options, **self._fixed()}
+
     # -- a fit from sums over parts of the rows ------------------------------------
     @classmethod
-    def _sums_suffice(cls) -> bool:
+    def _sums_suffice(cls, **options: Any) -> bool:
         """True if maximum-likelihood fits are functions of sums over rows."""
         summary = cls._summary.__func__  # type: ignore[attr-defined]
         base = ExponentialFamily._summary.__func__  # type: ignore[attr-defined]
@@ -421,9 +442,28 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         energy = inner(T, self.natural_parameters)
         return energy - self._own_cumulant[..., None] + self._log_base(X)
 
+    def _log_prob_of_seen(self, X):
+        """Log-densities (batch, n) of what was seen of rows in the support."""
+        return self._log_prob(X)
+
+    def _imputed(self, X, shares):
+        """Expectations and variances of missing entries (NaN) of rows.
+
+        Rows belong to the members (K,) with probabilities `shares` (K, n).
+        Entries that were seen may have any values.
+        """
+        return _mixed_moments(shares, *self._moments())
+
     def _entropy(self):
         own = paired(self.mean_parameters, self.natural_parameters)
         return self._own_cumulant - own - self._expected_log_base()
+
+
+def _mixed_moments(shares, mean, variance):
+    """Moments (n, event) of mixtures of members with moments (K, event)."""
+    first = np.tensordot(shares, mean, axes=(0, 0))
+    second = np.tensordot(shares, variance + mean**2, axes=(0, 0))
+    return first, second - first**2
 
 
 def _frozen(array: ArrayLike) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.special import gammaln, i0e
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
+from maxent.families._pairs import weighted_mean
 from maxent.families._special import log_multichoose
 from maxent.families._sums_over_counts import (
     log_negative_binomial_power_sum,

@@ -16,8 +16,7 @@ from scipy.special import log_expit, logsumexp, rel_entr
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
-from maxent.families._pairs import tiles
+from maxent.families._pairs import tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
 _MOST_CATEGORIES = 10_000_000  # that a fit takes for granted
@@ -167,6 +166,16 @@ class Categorical(ExponentialFamily):
     def _fixed(self):
         return {"n_categories": self.prob.shape[-1]}
 
+    @classmethod
+    def _complete(cls, X, options):
+        if options.get("n_categories") is not None:
+            return options
+        return {**options, "n_categories": int(np.nanmax(X, initial=0.0)) + 1}
+
+    @classmethod
+    def _kept(cls, options):
+        return {"n_categories": options["n_categories"]}
+
     @functools.cached_property
     def _log_prob_table(self):
         out = np.full_like(self.prob, -np.inf)
@@ -215,6 +224,10 @@ class Categorical(ExponentialFamily):
 
     def _moments(self):
         return self.prob, self.prob * (1.0 - self.prob)
+
+    def _imputed(self, X, shares):
+        best = np.argmax(shares.T @ self.prob, axis=1)
+        return best, np.full(len(best), np.nan)
 
     def _sample(self, n, rng):
         edges = np.cumsum(self.prob, axis=-1)

@@ -22,8 +22,8 @@ from scipy.linalg import solve_triangular
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
-from maxent.families._pairs import squared_distances, sum_log_det, tiles
+from maxent.families._gaps import imputed, log_prob_of_seen
+from maxent.families._pairs import squared_distances, sum_log_det, tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -33,6 +33,8 @@ _REMEDY = "Add a ridge to its diagonal, or use DiagonalGaussian."
 class AnyGaussian(ExponentialFamily):
     """Base class of the three Gaussians: d, rows, the affinity; fits of means."""
 
+    _takes_gaps = _fills_gaps = True
+    _n_sums = 2
     mean: FloatArray
 
     @property
@@ -55,6 +57,12 @@ class AnyGaussian(ExponentialFamily):
         distance = self._own_distance(X - self.mean[..., None, :])
         return -0.5 * (distance + (self._log_det + self._d * _LOG_2PI)[..., None])
 
+    def _log_prob_of_seen(self, X):
+        return log_prob_of_seen(self, X)
+
+    def _imputed(self, X, shares):
+        return imputed(self, X, shares)
+
     def _entropy(self):
         return 0.5 * (self._log_det + self._d * (_LOG_2PI + 1.0))
 
@@ -69,6 +77,20 @@ class AnyGaussian(ExponentialFamily):
     @abstractmethod
     def _spread_shape(cls, d: int) -> tuple[int, ...]:
         """Shape of (co)variances in d dimensions."""
+
+    @abstractmethod
+    def _covariances(self) -> FloatArray:
+        """Covariance matrices (batch, d, d), or the variances of simpler ones."""
+
+    @classmethod
+    @abstractmethod
+    def _spread_of_variances(cls, var: FloatArray) -> FloatArray:
+        """(Co)variances of independent coordinates of these variances (d,)."""
+
+    @classmethod
+    def _shared(cls, spread: FloatArray, total: FloatArray) -> FloatArray:
+        """(Co)variances of members that have these, from rows of these weights."""
+        return spread
 
     @abstractmethod
     def _mean_distance(self, spread: FloatArray) -> FloatArray:
@@ -119,6 +141,7 @@ class AnyGaussian(ExponentialFamily):
         smoothing = v.check_nonnegative("smoothing", smoothing)
         X, W, total = cls._rows_to_fit(X, weights)
         mean, spread, rounding = cls._weighted_moments(X, W, total, smoothing)
+        spread = cls._shared(spread, total)
         cls._check_spread(spread, rounding, smoothing)
         return cls(mean, spread)  # type: ignore[call-arg]
 
@@ -160,6 +183,7 @@ class AnyGaussian(ExponentialFamily):
 
     def _refitted(self, total, *sums):
         mean, spread, rounding = self._moments_of_sums(total, *sums)
+        spread = self._shared(spread, total)
         self._check_spread(spread, rounding, 0.0)
         return type(self)(mean, spread)
 
@@ -256,6 +280,13 @@ class Gaussian(AnyGaussian):
         z = np.linalg.solve(self._factor, R.swapaxes(-2, -1))
         return np.square(z).sum(axis=-2)
 
+    def _covariances(self):
+        return self.cov
+
+    @classmethod
+    def _spread_of_variances(cls, var):
+        return np.diag(var)
+
     def _mean_distance(self, spread):
         return inverse_products(self._factor, spread)
 
@@ -317,6 +348,64 @@ class Gaussian(AnyGaussian):
             )
 
 
+class TiedGaussian(Gaussian):
+    """Gaussian distributions with one covariance matrix for the whole batch.
+
+    Parameters
+    ----------
+    mean : array-like (batch, d)
+        Means.
+    cov : array-like (d, d) or (batch, d, d)
+        Covariance matrix, symmetric and positive definite; with batch axes all must be
+        equal.
+
+    See Also
+    --------
+    Gaussian : A matrix for each.
+
+    Notes
+    -----
+    A fit with leading axes pools the scatter of all members about their own means:
+    ``sum_h n_h S_h / sum_h n_h``. Affinities and relative entropies cost one matrix
+    product. Shapes, batches and methods are those of `ExponentialFamily`.
+
+    Examples
+    --------
+    >>> from maxent.families import TiedGaussian
+    >>> P = TiedGaussian.fit([[0.0], [2.0], [7.0], [9.0]], [[1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> P.mean.ravel(), P.cov[0]
+    (array([1., 8.]), array([[1.]]))
+    """
+
+    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
+        cov = _checks.real_array("cov", cov, 2)
+        each = cov.reshape(-1, *cov.shape[-2:])
+        if (each != each[:1]).any():
+            raise ValueError(
+                f"cov has shape {cov.shape} and its matrices differ; give one for all, "
+                "or use Gaussian."
+            )
+        super().__init__(mean, each[0])
+
+    def _n_free(self):
+        return self.mean.size + self._d * (self._d + 1) // 2
+
+    @classmethod
+    def _shared(cls, spread, total):
+        total = np.broadcast_to(total, spread.shape[:-2])
+        pooled = np.tensordot(total / total.sum(), spread, axes=total.ndim)
+        return np.broadcast_to(pooled, spread.shape)
+
+    @classmethod
+    def _concatenated(cls, batches):
+        return Gaussian._concatenated(batches)
+
+    def _replaced(self, used, new):
+        mean = np.array(self.mean)
+        mean[used] = new.mean
+        return type(self)(mean, new.cov[0])
+
+
 def log_det(factor):
     """Log-determinants of the matrices with these lower Cholesky factors."""
     return 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -351,8 +440,3 @@ def of_member(wrong):
     """Words of an error that name a member of a batch of fits."""
     at = _checks.first(wrong)
     return f" for member {_checks.label('', at)} of the batch" if at else ""
-
-
-def covariances(batch: Any) -> FloatArray:
-    """Covariance matrices (..., d, d), or the variances of diagonal and equal ones."""
-    return np.asarray(batch.cov if isinstance(batch, Gaussian) else batch.var)

@@ -74,6 +74,13 @@ class DiagonalGaussian(AnyGaussian):
     def _own_distance(self, R):
         return (R * R / self.var[..., None, :]).sum(axis=-1)
 
+    def _covariances(self):
+        return self.var
+
+    @classmethod
+    def _spread_of_variances(cls, var):
+        return var
+
     def _mean_distance(self, spread):
         return (spread / self.var).sum(axis=-1)
 
@@ -181,6 +188,13 @@ class SphericalGaussian(AnyGaussian):
 
     def _own_distance(self, R):
         return np.square(R).sum(axis=-1) / self.var[..., None]
+
+    def _covariances(self):
+        return self.var
+
+    @classmethod
+    def _spread_of_variances(cls, var):
+        return var.mean()
 
     def _mean_distance(self, spread):
         return self._d * spread / self.var

@@ -14,8 +14,7 @@ from scipy.special import gammaln, logsumexp
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
-from maxent.families._pairs import tiles
+from maxent.families._pairs import tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 from maxent.families.discrete import Categorical, log_sum, pseudo_counts
 
@@ -84,6 +83,12 @@ class Multinomial(ExponentialFamily):
     @classmethod
     def _event_to_fit(cls, **fixed):
         return (None,)
+
+    @classmethod
+    def _complete(cls, X, options):
+        if options.get("total") is not None:
+            return options
+        return {**options, "total": int(np.nanmax(X.sum(axis=-1), initial=1.0))}
 
     @classmethod
     def _inside(cls, X, total):

@@ -10,8 +10,8 @@ from scipy.special import digamma, gammaln
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
 from maxent.families._matching import shape_from_gap
+from maxent.families._pairs import weighted_mean
 from maxent.families.base import ExponentialFamily
 
 

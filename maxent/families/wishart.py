@@ -14,9 +14,8 @@ from scipy.special import digamma, multigammaln
 
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._inner import weighted_mean
 from maxent.families._matching import shape_from_gap
-from maxent.families._pairs import sum_log_det
+from maxent.families._pairs import sum_log_det, weighted_mean
 from maxent.families.base import ExponentialFamily
 from maxent.families.gaussian import flattened, log_det, precisions
 

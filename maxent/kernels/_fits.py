@@ -24,7 +24,7 @@ from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.registry import VALUES, resolve
 from maxent.families import Categorical, ExponentialFamily
-from maxent.kernels.pairs._hmm import stacked
+from maxent.families._batch import concatenated
 from maxent.models._chain_input import alphabet_size
 from maxent.models.base import FitsOfEach, Model
 
@@ -273,7 +273,7 @@ def fit_stacks(cls: type[Any], X: Any, options: dict[str, Any]) -> Any:
 def _rejoined(members):
     """One batch of members of one batch shape."""
     if not members[0].batch_shape:
-        return stacked([one._flat() for one in members])
-    flat = stacked([one._flat() for one in members])
+        return concatenated([one._flat() for one in members])
+    flat = concatenated([one._flat() for one in members])
     shape = (len(members), *members[0].batch_shape)
     return flat._take(np.arange(int(np.prod(shape))).reshape(shape))

@@ -10,6 +10,7 @@ _HOMES = {
     "base": ("Model",),
     "chains.markov": ("MarkovChain",),
     "mixture": ("Mixture",),
+    "_forecast": ("Forecast",),
     "chains.hidden_markov": ("HiddenMarkovModel",),
     "chains.hmm": ("CategoricalHMM",),
     "chains.gaussian_hmm": ("GaussianHMM",),
@@ -25,6 +26,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
+    from maxent.models._forecast import Forecast as Forecast
     from maxent.models.base import Model as Model
     from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
     from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM

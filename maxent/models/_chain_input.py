@@ -23,6 +23,7 @@ from maxent._inputs.sequences import (
 )
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
+from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
 from maxent._support.validation import user_stacklevel
 from maxent.families import Categorical, _checks
@@ -84,6 +85,23 @@ def chosen_states(
             "with their square; give n_states, such as 3, or a smaller zeta."
         )
     return M
+
+
+def columns_of(sequences: Any) -> tuple[int | None, tuple[str, ...] | None]:
+    """Columns of sequences of vectors, None of numbers; their names, if frames."""
+    if isinstance(sequences, Sequences):
+        width = sequences.values.shape[1] if sequences.values.ndim == 2 else None
+        return width, sequences.columns
+    names = column_names("sequences", sequences)
+    if names is not None:
+        return len(names), names
+    one = sequences
+    if isinstance(sequences, (list, tuple)) and sequences:
+        one = sequences[0]
+    shape = getattr(one, "shape", None)
+    if shape is None:
+        shape = v.as_doubles("sequences[0]", one).shape
+    return (shape[-1] if len(shape) > 1 else None), None
 
 
 def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:

@@ -17,19 +17,21 @@ section 2, for the spread; the choice of W and of the count is ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from maxent.families import ExponentialFamily
+from maxent.families import ExponentialFamily, Product
+from maxent.families._gaps import expected_fit
 from maxent.families._within import (
     regular_covariance,
     rounding_of,
     variances_within,
 )
-from maxent.families.gaussian import AnyGaussian
+from maxent.models._partial import with_column_means
 
 Array = NDArray[np.float64]
 
@@ -47,6 +49,7 @@ def prior_of_groups(
     labels: NDArray[np.intp],
     n_components: int,
     count: float,
+    options: Mapping[str, Any] = {},
 ) -> ComponentPrior:
     """Prior of the family from a partition of the rows.
 
@@ -62,12 +65,61 @@ def prior_of_groups(
     n_components : int
     count : float
         Pseudo-observations of each component; 0 is no prior.
+    options : dict, optional
+        Further arguments of the family's `fit`.
     """
+    if "layout" in options:
+        return ProductPrior(
+            family,
+            [
+                (
+                    own,
+                    prior_of_groups(
+                        kind, X[:, own], weights, labels, n_components, count, more
+                    ),
+                    more,
+                )
+                for own, kind, more in options["layout"]
+            ],
+        )
     if count == 0:
         return ComponentPrior(family)
-    if issubclass(family, AnyGaussian):
+    if family._fills_gaps:
+        X = filled_rows(family, X, weights)
         return SpreadPrior.of_groups(family, X, weights, labels, n_components, count)
     return RowsPrior(family, X, weights, labels, n_components, count)
+
+
+def filled_rows(
+    family: type[ExponentialFamily],
+    X: Array,
+    weights: Array,
+    options: Mapping[str, Any] = {},
+) -> Array:
+    """Rows with a usual value of the column in the place of each missing entry (NaN).
+
+    It is the mean where the family fills gaps, and else the median, which is a value of
+    the column.
+    """
+    lost = np.isnan(X)
+    if not lost.any():
+        return X
+    if "layout" in options:
+        X = X.copy()
+        for own, kind, more in options["layout"]:
+            X[:, list(own)] = filled_rows(kind, X[:, list(own)], weights, more)
+        return X
+    if family._fills_gaps:
+        return with_column_means(X, weights)
+    usual = [_lower_median(x[~at], weights[~at]) for x, at in zip(X.T, lost.T)]
+    return np.where(lost, usual, X)
+
+
+def _lower_median(x, weights):
+    """Value of the middle weight."""
+    order = np.argsort(x, kind="stable")
+    mass = np.cumsum(weights[order])
+    return x[order][np.searchsorted(mass, 0.5 * mass[-1])]
 
 
 class ComponentPrior:
@@ -88,6 +140,17 @@ class ComponentPrior:
         """M step: the members that are determined, from rows with weights (K, n)."""
         return self.family.fit(X, mass, **options)
 
+    def fit_seen(self, X: Array, mass: Array, old: Any, **options: Any) -> Any:
+        """M step from rows that miss entries (NaN), where `old` members were."""
+        if not self.family._fills_gaps:
+            return self.fit(X, mass, **options)
+        seen = ~np.isnan(X).all(axis=1)  # of a factor, whose columns may all miss
+        X, mass = X[seen], mass[:, seen]
+        total = mass.sum(axis=1)
+        used = total > 0
+        moments = expected_fit(X, mass[used], old[used])
+        return old._replaced(used, self.of_members(used).blended(total[used], *moments))
+
     def fit_some(self, X: Array, mass: Array, **options: Any) -> Any:
         """Fit to some of the rows, without pseudo-observations of other rows."""
         return self.family.fit(X, mass, **options)
@@ -98,6 +161,7 @@ class ComponentPrior:
 
     def blended(self, total: Array, mean: Array, spread: Array) -> Any:
         """M step of Gaussians from means and (co)variances of weighted rows."""
+        spread = self.family._shared(spread, total)
         return regular_gaussians(self.family, mean, spread, 0.0)
 
     def log_density(self, batch: Any, log_prob: Array | None = None) -> Array:
@@ -136,7 +200,8 @@ class RowsPrior(ComponentPrior):
         self.share = weights / weights.sum()
         self.shared = np.full(n_components, _BACKGROUND * count)
         if not family._has_bounded_statistics:
-            rows = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+            rows = filled_rows(family, np.asarray(X, dtype=np.float64), weights)
+            rows = rows.reshape(len(X), -1)
             spread = np.sqrt(variances_within(rows, weights, labels))
             self.shared[size >= _JUDGED] = 0.0
             for h in np.flatnonzero((size > 0) & (size < _JUDGED)):
@@ -167,7 +232,8 @@ class RowsPrior(ComponentPrior):
         return batch._refitted(total, *sums)
 
     def log_density(self, batch, log_prob=None):
-        log_prob = batch.log_prob(self.X) if log_prob is None else log_prob
+        if log_prob is None:
+            log_prob = batch._log_prob_of_seen(self.X)
         rows = self.pseudo_rows()
         # an impossible row of weight zero counts nothing: 0 * -inf = 0
         each = np.multiply(rows, log_prob, out=np.zeros_like(rows), where=rows > 0)
@@ -248,10 +314,11 @@ class SpreadPrior(ComponentPrior):
         return self.blended(total, *batch._moments_of_sums(total, *sums))
 
     def blended(self, total, mean, spread, rounding=0.0):
-        total, count = (
+        n, count = (
             a.reshape(-1, *(1,) * (spread.ndim - 1)) for a in (total, self.count)
         )
-        spread = (total * spread + count * self.spread) / (total + count)
+        spread = (n * spread + count * self.spread) / (n + count)
+        spread = self.family._shared(spread, total + self.count)
         return regular_gaussians(self.family, mean, spread, rounding)
 
     def log_density(self, batch, log_prob=None):
@@ -268,6 +335,59 @@ class SpreadPrior(ComponentPrior):
         own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
         greatest = own._log_det + batch.mean.shape[1]
         return -0.5 * (batch._log_det + away - greatest)
+
+
+class ProductPrior(ComponentPrior):
+    """Priors of the factors of a product of families.
+
+    Parameters
+    ----------
+    family : class
+    parts : list of tuple (columns, prior, options)
+        Numbers of the columns of every factor, its prior, and further arguments of the
+        fit of its family.
+    """
+
+    def __init__(self, family: type[Any], parts: list[tuple[Any, Any, Any]]) -> None:
+        super().__init__(family)
+        self.parts = [(list(own), prior, options) for own, prior, options in parts]
+
+    def of_members(self, used):
+        return ProductPrior(
+            self.family,
+            [(own, prior.of_members(used), more) for own, prior, more in self.parts],
+        )
+
+    def _fitted(self, name, X, mass, *old):
+        fits = {}
+        for i, (own, prior, more) in enumerate(self.parts):
+            each = [batch.factors[i] for batch in old]
+            fits[tuple(own)] = getattr(prior, name)(X[:, own], mass, *each, **more)
+        return Product(fits)
+
+    def fit(self, X, mass, **options):
+        return self._fitted("fit", X, mass)
+
+    def fit_some(self, X, mass, **options):
+        return self._fitted("fit_some", X, mass)
+
+    def fit_seen(self, X, mass, old, **options):
+        return self._fitted("fit_seen", X, mass, old)
+
+    def refitted(self, batch, total, *sums):
+        fits, sums = [], list(sums)
+        for (_, prior, _), factor in zip(self.parts, batch.factors):
+            own, sums = sums[: factor._n_sums], sums[factor._n_sums :]
+            fits.append(prior.refitted(factor, total, *own))
+        return batch._of(fits)
+
+    def log_density(self, batch, log_prob=None):
+        parts = zip(self.parts, batch.factors)
+        return sum(prior.log_density(factor) for (_, prior, _), factor in parts)
+
+    def log_density_of_some(self, batch):
+        parts = zip(self.parts, batch.factors)
+        return sum(prior.log_density_of_some(factor) for (_, prior, _), factor in parts)
 
 
 def regular_gaussians(family: Any, mean: Array, spread: Array, rounding: Any) -> Any:

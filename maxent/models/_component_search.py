@@ -279,7 +279,7 @@ class ComponentSearch:
     def after_steps(self, shares: Array) -> tuple[ComponentPrior, Any]:
         """Prior by the largest shares (k, n), and a point after a few steps of EM."""
         labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
-        prior = prior_of_groups(*rows, labels, self.k, self.smoothing)
+        prior = prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
         point = self.maximum(prior, shares)
         for _ in range(self.n_steps):
             point = self.step(prior, point)

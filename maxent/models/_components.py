@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent.families import DiagonalGaussian, ExponentialFamily, Gaussian
-from maxent.families.gaussian import AnyGaussian
-from maxent.models._component_prior import ComponentPrior, prior_of_groups
+from maxent.families import ExponentialFamily
+from maxent.models._component_prior import (
+    ComponentPrior,
+    filled_rows,
+    prior_of_groups,
+)
 from maxent.models._partial import (
-    expected_fit,
-    marginal_table,
     observed_moments,
     refuse_infinite,
-    with_column_means,
 )
 
 Array = NDArray[np.float64]
@@ -48,18 +48,20 @@ class Components:
         options: dict[str, Any] | None = None,
     ) -> None:
         self.family, self.X, self.weights = family, X, weights
-        self.options = {} if options is None else options
+        self.options = dict(family._complete(X, {} if options is None else options))
         self.prior = ComponentPrior(family)  # none until groups are known
-        self.partial = takes_gaps(family) and bool(np.isnan(X).any())
+        self.partial = family._takes_gaps and bool(np.isnan(X).any())
 
     def filled(self) -> Array:
-        """Rows with the means of the columns in the place of missing entries."""
-        return with_column_means(self.X, self.weights) if self.partial else self.X
+        """Rows with usual values of the columns in the place of missing entries."""
+        if not self.partial:
+            return self.X
+        return filled_rows(self.family, self.X, self.weights, self.options)
 
     def set_prior(self, labels: NDArray[np.intp], k: int, count: float) -> None:
         """Prior of k members from a partition of the rows."""
-        X = self.filled()
-        self.prior = prior_of_groups(self.family, X, self.weights, labels, k, count)
+        rows = self.family, self.X, self.weights
+        self.prior = prior_of_groups(*rows, labels, k, count, self.options)
 
     def log_prob(self, batch: Any) -> Array:
         """Log-densities (k, n) of the rows."""
@@ -73,61 +75,43 @@ class Components:
         used = self.prior.decides(mass.sum(axis=1))
         prior = self.prior.of_members(used)
         if self.partial:
-            old = self._overall(len(mass)) if old is None else old
-            moments = expected_fit(self.X, mass[used], old[used])
-            fitted = prior.blended(mass[used].sum(axis=1), *moments)
+            old = self.one(len(mass)) if old is None else old
+            fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
         else:
             fitted = prior.fit(self.X, mass[used], **self.options)
-        return in_place(fitted, old, used)
+        return fitted if used.all() else old._replaced(used, fitted)
 
-    def one(self) -> Any:
-        """One member for all rows."""
-        if takes_gaps(self.family):
-            return self._overall(1)
-        return self.family.fit(self.X, self.weights[None], **self.options)
-
-    def _overall(self, k):
-        """Equal Gaussians, with the means and variances of what was observed."""
-        mean, var = observed_moments(self.X, self.weights)
-        spread = {Gaussian: np.diag(var), DiagonalGaussian: var}
-        own = np.asarray(spread.get(self.family, var.mean()))
-        return self.family(np.tile(mean, (k, 1)), np.tile(own, (k,) + (1,) * own.ndim))
+    def one(self, k: int = 1) -> Any:
+        """Equal members for all rows."""
+        return overall(self.family, self.X, self.weights, self.options, k)
 
 
-def takes_gaps(family: type[ExponentialFamily]) -> bool:
-    """True if rows of the family may miss entries."""
-    return issubclass(family, AnyGaussian)
+def overall(
+    family: type[Any], X: Array, weights: Array, options: dict[str, Any], k: int
+) -> Any:
+    """Equal members (k,) fitted to rows, of Gaussians to each column alone."""
+    if "layout" in options:
+        return family(
+            {
+                tuple(own): overall(kind, X[:, list(own)], weights, more, k)
+                for own, kind, more in options["layout"]
+            }
+        )
+    if not family._fills_gaps:
+        return family.fit(X, np.tile(weights, (k, 1)), **options)
+    mean, var = observed_moments(X, weights)
+    spread = family._spread_of_variances(var)
+    return family(np.tile(mean, (k, 1)), np.tile(spread, (k,) + (1,) * spread.ndim))
 
 
 def log_densities(batch: Any, X: ArrayLike) -> Array:
     """Log-densities (k, n) of rows; of Gaussians, of what is not NaN."""
     X = v.as_doubles("X", X)
-    fits = takes_gaps(type(batch)) and X.shape[1:] == batch.event_shape
+    fits = batch._takes_gaps and X.shape[1:] == batch.event_shape
     if fits and np.isnan(X).any():
         refuse_infinite(X)
-        return marginal_table(batch, X).T
+        return np.asarray(batch._log_prob_of_seen(X))
     return np.asarray(batch.log_prob(X))
-
-
-def in_place(fitted: Any, old: Any, used: NDArray[np.bool_]) -> Any:
-    """Members of the fit where used; the others stay as they were."""
-    if used.all():
-        return fitted
-    place = np.where(used, np.cumsum(used) - 1, 0)
-    new = fitted[place]
-    parts = {}
-    for name, value in new.parameters().items():
-        if isinstance(value, np.ndarray) and value.shape[:1] == used.shape:
-            axes = (slice(None),) + (None,) * (value.ndim - 1)
-            value = np.where(used[axes], value, getattr(old, name))
-        parts[name] = value
-    return type(new)(**parts)
-
-
-def arrays_of(batch: Any) -> tuple[Array, ...]:
-    """Parameters of a batch that a fit changes."""
-    inside = batch.parameters().values()
-    return tuple(a for a in inside if isinstance(a, np.ndarray))
 
 
 def check_scatter(family: type[Any], X: Array, weights: Array) -> None:

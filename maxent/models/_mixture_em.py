@@ -5,24 +5,20 @@ Source: Dempster, Laird & Rubin (1977), section 4.3.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent.families import ExponentialFamily, _checks
+from maxent.families import _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_search import ComponentSearch, some_rows
 from maxent.models._components import (
     Components,
-    arrays_of,
     check_scatter,
     log_densities,
-    takes_gaps,
 )
+from maxent.models._family_choice import check_family
 from maxent.models._partial import check_columns, refuse_infinite
 from maxent.models.base import relative_change
 
@@ -33,11 +29,11 @@ class MixtureProblem:
     """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
 
     def __init__(self, X, weights, family, smoothing, options):
-        self.options = check_family(family, options)
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
         self.X = v.as_doubles("X", X)
         if self.X.ndim == 0 or not len(self.X):
             raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
+        options = check_family(family, options)
         check_rows(family, X)
         refuse_infinite(self.X)
         n = len(self.X)
@@ -47,23 +43,18 @@ class MixtureProblem:
         if len(self.given) < n:
             self.X, own = self.X[self.given], own[self.given]
         self.own, self.family = own, family
-        self.components = Components(family, self.X, own, self.options)
+        self.components = Components(family, self.X, own, options)
+        self.options = self.components.options
         if self.components.partial:
             self._check_partial()
 
     def _check_whole(self):
         """Refuse rows without a fit of the family, before any start."""
-        if takes_gaps(self.family) and not self.options:
+        if self.family._fills_gaps and not self.options:
             check_scatter(self.family, self.X, self.own)
         else:
             one = self.family.fit(self.X, self.own, **self.options)
-            self._keep_categories(one)
             self._refuse_impossible(one, log_densities(one, self.X))
-
-    def _keep_categories(self, components):
-        """Take the number of categories, which not all rows need show."""
-        if "n_categories" in components._fixed():
-            self.options |= components._fixed()
 
     def _refuse_impossible(self, components, joint):
         """Refuse rows that no component can show, which have no posterior."""
@@ -87,7 +78,7 @@ class MixtureProblem:
             raise ValueError(
                 f"X has shape {X.shape}, expected (n_samples, n_features)."
             )
-        if self.options:
+        if self.options and self.family._fills_gaps:
             raise ValueError(
                 f"family_options={v.shown(self.options)} are not read where X has "
                 "missing entries (NaN); leave them out, or fill X in."
@@ -101,7 +92,7 @@ class MixtureProblem:
             )
         check_columns(X, "X", "row")
         constant = np.nanmin(X, axis=0) == np.nanmax(X, axis=0)
-        if constant.any():
+        if self.family._fills_gaps and constant.any():
             raise ValueError(
                 f"column {int(np.argmax(constant))} of X is constant where it was "
                 "observed, so its variance is zero; drop it."
@@ -125,7 +116,7 @@ class MixtureProblem:
 
     def start_of_mixture(self, weights, components):
         """The point of a given mixture."""
-        self._keep_categories(components)
+        self.options.update(components._with_fixed(self.options))
         joint = self._joint(weights, components)
         self._refuse_impossible(components, joint)
         self._set_prior(joint.argmax(axis=0), len(weights))
@@ -207,38 +198,6 @@ class MixtureProblem:
         return new, self.components.fit(mass, old)
 
 
-def check_family(family, options):
-    """The options of a family's `fit`, which must be a class that takes them."""
-    if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-        raise TypeError(
-            f"family={v.shown(family)} must be a class of maxent.families, such as "
-            "maxent.families.Gaussian."
-        )
-    options = {} if options is None else options
-    if not (isinstance(options, Mapping) and all(isinstance(k, str) for k in options)):
-        raise TypeError(
-            f"family_options={v.shown(options)} must be a dict of arguments of "
-            f"{family.__name__}.fit, or None."
-        )
-    known = dict(inspect.signature(family.fit).parameters)
-    known = {k: p for k, p in known.items() if k not in ("X", "weights")}
-    unknown = [key for key in options if key not in known]
-    if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
-        names = ", ".join(known)
-        raise TypeError(
-            f"family_options has {unknown[0]!r}, which {family.__name__}.fit does not "
-            f"take; it takes {names}."
-        )
-    for key, p in known.items():
-        needed = p.default is p.empty and p.kind is p.KEYWORD_ONLY
-        if needed and key not in options:
-            raise TypeError(
-                f"family={family.__name__} needs {key}: pass "
-                f"family_options=dict({key}=...), as {family.__name__}.fit takes it."
-            )
-    return dict(options)
-
-
 def check_rows(family, X):
     """Refuse data of other axes than rows (n_samples, event) of a family."""
     event = family._event_to_fit()
@@ -279,5 +238,5 @@ def posterior_shares(log_prob, weights, own):
 
 def mixture_change(old, new):
     """Relative change of weights and parameters."""
-    old, new = ((weights, *arrays_of(batch)) for weights, batch in (old, new))
+    old, new = ((weights, *batch._arrays()) for weights, batch in (old, new))
     return relative_change(old, new)

@@ -16,10 +16,9 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
-from maxent.models._components import in_place
+from maxent.models._family_choice import check_family
 from maxent.models._mixture_em import (
     MixtureProblem,
-    check_family,
     check_rows,
     mixture_change,
     posterior_shares,
@@ -56,7 +55,7 @@ class PartitionedMixture:
                 "family_options has smoothing, which fits to rows in blocks do not "
                 "take; use the argument smoothing of the mixture."
             )
-        if not family._sums_suffice():
+        if not family._sums_suffice(**self.options):
             raise ValueError(
                 f"family={family.__name__} has fits that are no functions of sums "
                 "over the rows, so blocks cannot be fitted; pass X.compute(), "
@@ -126,7 +125,7 @@ class PartitionedMixture:
             components[used], total[used], *(s[used] for s in sums)
         )
         weights = with_pseudo_counts(total, c, weights)
-        return objective, (weights, in_place(fitted, components, used))
+        return objective, (weights, components._replaced(used, fitted))
 
 
 # -- functions of one partition (X, None, weights) -------------------------------------

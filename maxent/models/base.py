@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
+from maxent._inputs.text_columns import Categories
 from maxent._support import validation as v
 from maxent._support.frames import check_names
 from maxent._support.processes import spread
@@ -144,6 +145,19 @@ class Model(ABC):
     def _columns(self) -> tuple[str, ...] | None:
         return self.__dict__.get("_columns_of_fit")
 
+    def _with_categories(self, categories: Categories) -> Self:
+        """This model, new and not seen by anyone, with the texts of its columns."""
+        self.__dict__["_categories_of_fit"] = categories
+        return self
+
+    @property
+    def categories(self) -> Categories:
+        """Texts of columns of data frames of the fit, by the names of these columns.
+
+        Their places are the codes of a Categorical. Empty where there was no text.
+        """
+        return self.__dict__.get("_categories_of_fit", {})
+
     @property
     def feature_names(self) -> list[str] | None:
         """Columns of the data frames of the fit of a model of rows or vectors.
@@ -171,11 +185,15 @@ class Model(ABC):
         -------
         dict
             Of arrays, numbers, strings and lists of them; `feature_names` is there if
-            a data frame of the fit has named the columns.
+            a data frame of the fit has named the columns, and `categories` if some of
+            them were texts.
         """
         spec = self._arguments()
         if self._columns is not None:
             spec["feature_names"] = list(self._columns)
+        if self.categories:
+            texts = self.categories.items()
+            spec["categories"] = [[name, list(own)] for name, own in texts]
         return spec
 
     @classmethod
@@ -194,7 +212,9 @@ class Model(ABC):
         """
         arguments = dict(spec)
         names = check_names("feature_names", arguments.pop("feature_names", None))
-        return cls._from_arguments(arguments)._with_names(names)
+        texts = {name: tuple(own) for name, own in arguments.pop("categories", [])}
+        model = cls._from_arguments(arguments)
+        return model._with_names(names)._with_categories(texts)
 
     # -- what a model defines ------------------------------------------------------
     def _arguments(self) -> dict[str, Any]:
@@ -326,7 +346,7 @@ class Model(ABC):
         return hash((type(self), *map(_hashable, self.parameters().values())))
 
     def __reduce__(self):
-        given = self.parameters(), self.fit_result, self._columns
+        given = self.parameters(), self.fit_result, self._columns, self.categories
         return _restore, (type(self), *given)
 
     def __repr__(self) -> str:
@@ -356,8 +376,9 @@ def starts_of_many(init: Any, n: int) -> list[Any]:
     return list(init)
 
 
-def _restore(cls, parameters, result, names=None):
-    return cls(**parameters)._with_result(result)._with_names(names)
+def _restore(cls, parameters, result, names=None, categories=()):
+    model = cls(**parameters)._with_result(result)._with_names(names)
+    return model._with_categories(dict(categories))
 
 
 def _same(a: Any, b: Any) -> bool:

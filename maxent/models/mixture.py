@@ -11,14 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
 from maxent._inputs.bags import read_bags
+from maxent._inputs.text_columns import coded
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
+from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
 from maxent.families.base import family_named
 from maxent.models._components import log_densities
+from maxent.models._family_choice import (
+    Family,
+    categories_of,
+    columns_of_rows,
+    family_of_columns,
+)
 from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
@@ -92,6 +100,7 @@ class Mixture(Model):
     def _joint(self, X: ArrayLike) -> Array:
         """log weights[h] p_h(x), (n_components, n_samples)."""
         column_names("X", X, self._columns)
+        X = coded(X, self.categories)
         check_rows(type(self.components), X)
         log_prob = log_densities(self.components, X)
         return log_prob + self._log_weights[:, None]
@@ -102,7 +111,7 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows. Under Gaussian components NaN is a missing entry, and the density that
+            Rows. NaN is a missing entry where a fit takes it so, and the density that
             of what was observed of the row.
 
         Returns
@@ -133,7 +142,7 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows inside the support; under Gaussian components NaN is a missing entry.
+            Rows inside the support; NaN as of :meth:`log_prob`.
 
         Returns
         -------
@@ -153,6 +162,60 @@ class Mixture(Model):
                 "component, so it has no posterior."
             )
         return softmax(joint, axis=0).T
+
+    def impute(self, X: ArrayLike, *, return_variance: bool = False) -> Any:
+        """Rows with their missing entries (NaN) filled in, from what the rest shows.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Rows; NaN where an entry is missing.
+        return_variance : bool, default=False
+            Return the variances of what was filled in too.
+
+        Returns
+        -------
+        X : ndarray (n_samples, event)
+            Missing entries are at their expectations given the rest of the row;
+            categories are the most probable ones.
+        variance : ndarray (n_samples, event)
+            Only if `return_variance`; 0 where an entry was seen.
+        """
+        X = coded(X, self.categories)
+        shares = self.posterior(X).T
+        X = v.as_doubles("X", X)
+        filled, variance = self.components._imputed(X, shares)
+        lost = np.isnan(X)
+        filled = np.where(lost, filled, X)
+        return (filled, np.where(lost, variance, 0.0)) if return_variance else filled
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Posterior probabilities of the components: :meth:`posterior`.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            As for :meth:`posterior`.
+
+        Returns
+        -------
+        ndarray (n_samples, n_components)
+        """
+        return self.posterior(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Most probable component of every row.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            As for :meth:`posterior`.
+
+        Returns
+        -------
+        ndarray of int (n_samples,)
+        """
+        return self.posterior(X).argmax(axis=1)
 
     def sample(
         self, n: int, random_state: Any = None, *, return_components: bool = False
@@ -191,13 +254,13 @@ class Mixture(Model):
         return {
             "weights": self.weights,
             "family": family.__name__,
-            "components": self.components.parameters(),
+            "components": self.components.get_spec(),
         }
 
     @classmethod
     def _from_arguments(cls, arguments):
         family = family_named(arguments["family"])
-        return cls(arguments["weights"], family(**arguments["components"]))
+        return cls(arguments["weights"], rebuilt(family, arguments["components"]))
 
     # -- fit -----------------------------------------------------------------------
     @classmethod
@@ -207,7 +270,7 @@ class Mixture(Model):
         weights: ArrayLike | None = None,
         *,
         n_components: int = 2,
-        family: type[ExponentialFamily] = Gaussian,
+        family: Family = Gaussian,
         smoothing: float = 3.0,
         init: Mixture | ArrayLike | None = None,
         n_init: int = 3,
@@ -222,13 +285,17 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows in the support of the family. NaN is a missing entry where `family` is
-            Gaussian, DiagonalGaussian or SphericalGaussian; others need whole rows.
+            Rows in the support of the family. NaN is a missing entry under Gaussians
+            and where columns are independent; others need whole rows.
         weights : array-like (n_samples,), optional
             Weights >= 0; weight 2 equals the row twice.
         n_components : int, default=2
-        family : class, default=Gaussian
-            Of the components; any with a `fit` to weighted rows.
+        family : class or dict, default=Gaussian
+            Of the components; any with a `fit` to weighted rows. One of numbers, such
+            as Bernoulli, has independent columns. A dict {columns: class} has a family
+            for each column or tuple of columns, by names or numbers; (class, options)
+            has further arguments of its `fit`. Texts of a Categorical in a data frame
+            become codes.
         smoothing : float, default=3.0
             Rows >= 0 that the prior of every component counts as. They add to the
             counts of the weights; to the covariance of a Gaussian as rows about its own
@@ -313,6 +380,15 @@ class Mixture(Model):
         names = None
         if isinstance(init, Mixture):
             family, names = type(init.components), init._columns
+            family_options = init.components._with_fixed(family_options or {})
+            categories = init.categories
+            X = coded(X, categories)
+        else:
+            categories = categories_of(family, X)
+            X = coded(X, categories)
+            family, family_options = family_of_columns(
+                family, family_options, *columns_of_rows(X)
+            )
         if is_partitioned(X):
             parts = PartitionedMixture(
                 X,
@@ -339,7 +415,8 @@ class Mixture(Model):
             callback=callback,
             change=mixture_change,
         )
-        return cls(*best)._with_result(result)._with_names(names)._warned(tol, max_iter)
+        model = cls(*best)._with_result(result)._with_names(names)
+        return model._with_categories(categories)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

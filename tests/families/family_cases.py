@@ -13,11 +13,14 @@ from maxent.families import (
     Gamma,
     Gaussian,
     Geometric,
+    Independent,
     InverseWishart,
     Multinomial,
     NegativeBinomial,
     Poisson,
+    Product,
     SphericalGaussian,
+    TiedGaussian,
     VonMisesFisher,
     Wishart,
 )
@@ -64,6 +67,16 @@ MAKERS = {
     "von mises-fisher": lambda r, s: VonMisesFisher(
         directions(r, s, 3), r.uniform(0.1, 20.0, size=s)
     ),
+    "tied": lambda r, s: TiedGaussian(r.normal(size=(*s, 3)), spd(r, (), 3)),
+    "independent": lambda r, s: Independent(Gamma(*r.uniform(1.1, 5.0, (2, *s, 3)))),
+    "independent counts": lambda r, s: Independent(Poisson(r.uniform(0.1, 9, (*s, 2)))),
+    "product": lambda r, s: Product(
+        {
+            2: Exponential(r.uniform(0.2, 5.0, size=s)),
+            (0, 3): Gaussian(r.normal(size=(*s, 2)), spd(r, s, 2)),
+            1: Bernoulli(r.uniform(0.1, 0.9, size=s)),
+        }
+    ),
 }
 NAMES = list(MAKERS)
 DISCRETE = {
@@ -73,6 +86,7 @@ DISCRETE = {
     "poisson",
     "geometric",
     "negative binomial",
+    "independent counts",
 }
 
 
@@ -96,10 +110,55 @@ class Indicators:
         return np.diag(self.draw.cov())
 
 
+class Columns:
+    """scipy's distributions of groups of columns."""
+
+    def __init__(self, factors):
+        self.factors = {j: reference(factor) for j, factor in factors.items()}
+        self.order = np.argsort(np.concatenate([np.atleast_1d(j) for j in factors]))
+
+    def logpdf(self, X):
+        return sum(
+            (one.logpmf if hasattr(one, "logpmf") else one.logpdf)(X[:, j])
+            for j, one in self.factors.items()
+        )
+
+    def entropy(self):
+        return sum(one.entropy() for one in self.factors.values())
+
+    def mean(self):
+        return self._moments("mean")
+
+    def var(self):
+        return self._moments("var")
+
+    def _moments(self, name):
+        each = [np.atleast_1d(_moment(one, name)) for one in self.factors.values()]
+        return np.concatenate(each)[self.order]
+
+
+def _moment(one, name):
+    """Mean or variance of scipy's distribution; of a normal vector they are arrays."""
+    if name == "mean":
+        return one.mean() if callable(one.mean) else one.mean
+    return one.var() if hasattr(one, "var") else np.diag(one.cov)
+
+
 def reference(P):
     """scipy's distribution for a batch of shape ()."""
     name = type(P).__name__
-    if name == "Gaussian":
+    if name == "Independent":
+        return Columns({j: P.members[j] for j in range(len(P.members))})
+    if name == "Product":
+        return Columns(
+            {
+                own if len(own) > 1 else own[0]: (
+                    part if len(own) > 1 else part.members[0]
+                )
+                for own, part in zip(P.columns, P.factors)
+            }
+        )
+    if name in ("Gaussian", "TiedGaussian"):
         return stats.multivariate_normal(P.mean, P.cov)
     if name == "DiagonalGaussian":
         return stats.multivariate_normal(P.mean, np.diag(P.var))

@@ -91,7 +91,7 @@ def test_moments_are_scipys(name, rng):
         expected = getattr(frozen, "mean", None)
         expected = expected() if callable(expected) else expected
         np.testing.assert_allclose(mean[k], expected, rtol=1e-10)
-        if name in ("gaussian", "diagonal", "spherical"):
+        if name in ("gaussian", "diagonal", "spherical", "tied"):
             spread = np.diag(frozen.cov)
         elif name == "multinomial":
             spread = np.diag(frozen.cov())

@@ -1,253 +1,204 @@
-"""Columns of data frames: in order for models of rows, by name for networks."""
+"""Columns of several kinds in mixtures and hidden Markov models."""
 
 import pickle
 
 import numpy as np
 import pytest
 from refusals import refused
+from scipy import stats
 
 import maxent
-from maxent.families import Gaussian, Poisson
-from maxent.kernels import (
-    FisherScores,
-    ProductKernel,
-    marginalized_features,
-    product_kernel,
-    shared_sample_features,
+from maxent.families import (
+    Bernoulli,
+    Categorical,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    Product,
+    TiedGaussian,
 )
-from maxent.models import (
-    BayesNet,
-    FactorialHMM,
-    GaussianHMM,
-    LinearDynamicalSystem,
-    LinearGaussianNetwork,
-    MarkovRandomField,
-    Mixture,
-    SwitchingLDS,
+from maxent.models import GaussianHMM, HiddenMarkovModel, Mixture
+
+KINDS = {"visits": Poisson, ("height", "weight"): Gaussian, "ward": Categorical}
+STATES = Product(
+    {
+        0: Poisson([2.0, 12.0]),
+        (1, 2): Gaussian([[0.0, 0.0], [2.0, 2.0]], [[1.0, 0.5], [0.5, 1.0]]),
+        3: Categorical([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]),
+    }
 )
-
-pandas = pytest.importorskip("pandas")
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-NODES = ("a", "b", "c")
-PARENTS = {"a": [], "b": ["a"], "c": ["a", "b"]}
-SCOPES = [("a", "b"), ("b", "c")]
+TRUTH = HiddenMarkovModel([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], STATES)
 
 
-def codes(rng):
-    """Columns of different laws, not in the order of the nodes."""
-    a = rng.integers(0, 3, 60)
-    b = np.where(rng.random(60) < 0.7, a, 0)
-    columns = {"c": (a + b) % 2, "a": a, "b": b}
-    return pandas.DataFrame(columns, index=rng.permutation(60))
+@pytest.fixture(scope="module")
+def series():
+    return TRUTH.sample(4, 150, random_state=0)
 
 
-def numbers(rng):
-    X = rng.normal(size=(60, 3)) @ np.triu(rng.normal(size=(3, 3)))
-    return pandas.DataFrame(X + [0, 30, -5], columns=["c", "a", "b"])
+def with_gaps(series, rng, share=0.2):
+    out = [x.copy() for x in series]
+    for x in out:
+        x[rng.random(x.shape) < share] = np.nan
+    return out
 
 
-def nets(rng):
-    """Fits of networks with the data: (fit, frame)."""
-    return [
-        (lambda X, **o: BayesNet.fit(X, PARENTS, **o), codes(rng)),
-        (lambda X, **o: MarkovRandomField.fit(X, SCOPES, **o), codes(rng)),
-        (
-            lambda X, **o: LinearGaussianNetwork.fit(X, NODES, PARENTS, **o),
-            numbers(rng),
-        ),
-    ]
+def frames(series):
+    pandas = pytest.importorskip("pandas")
+    out = []
+    for x in series:
+        frame = pandas.DataFrame(x, columns=["visits", "height", "weight", "ward"])
+        frame["ward"] = np.array(["east", "north", "west"])[x[:, 3].astype(int)]
+        out.append(frame)
+    return out
 
 
-def test_networks_take_columns_by_the_names_of_their_nodes(rng):
-    for fit, frame in nets(rng):
-        rows = frame[list(NODES)].to_numpy()
-        net, same = fit(frame), fit(rows)
-        assert net == same
-        assert net.feature_names == same.feature_names == list(NODES)
-        assert pickle.loads(pickle.dumps(net)).feature_names == list(NODES)
-        value = net.log_likelihood(rows)
-        for order in (["c", "a", "b"], ["b", "c", "a"]):
-            np.testing.assert_array_equal(net.log_likelihood(frame[order]), value)
-            scores = FisherScores(net).transform(frame[order])
-            np.testing.assert_array_equal(scores, FisherScores(net).transform(rows))
-        # columns that are not named by strings stay in their places
-        plain = pandas.DataFrame(rows)
-        np.testing.assert_array_equal(net.log_likelihood(plain), value)
+def log_density(part, x):
+    """Log-density of what was seen of a row under one member of the truth."""
+    seen = ~np.isnan(x)
+    total = 0.0
+    if seen[0]:
+        total += stats.poisson(part.factors[0].members[0].rate).logpmf(x[0])
+    o = np.flatnonzero(seen[1:3])
+    if len(o):
+        mean, cov = part.factors[1].mean[o], part.factors[1].cov[np.ix_(o, o)]
+        total += stats.multivariate_normal(mean, cov).logpdf(x[1:3][o])
+    if seen[3]:
+        total += np.log(part.factors[2].members[0].prob[int(x[3])])
+    return total
 
 
-def test_posteriors_of_networks_take_columns_by_name(rng):
-    frame = codes(rng)
-    for net in (
-        BayesNet.fit(frame, PARENTS),
-        BayesNet.fit(
-            frame[["b", "a"]],
-            PARENTS,
-            ["a", "b"],
-            n_categories={"c": 2},
-            random_state=0,
-        ),
-    ):
-        own = list(net.observed)
-        turned = frame[own[::-1]]
-        left = net.posterior(turned, ["c"])["c"]
-        right = net.posterior(frame[own].to_numpy(), ["c"])["c"]
-        np.testing.assert_array_equal(left, right)
-    net = LinearGaussianNetwork.fit(
-        numbers(rng)[["b", "a"]], NODES, PARENTS, ["a", "b"], prior=1.0, random_state=0
+def test_likelihoods_with_gaps_are_those_of_enumeration(series, rng):
+    (x,) = with_gaps([series[0][:5]], rng, 0.4)
+    log_p = np.array([[log_density(part, row) for part in STATES] for row in x])
+    total = -np.inf
+    for path in np.ndindex(2, 2, 2, 2, 2):
+        value = np.log(0.5) + log_p[0, path[0]]
+        for t in range(1, 5):
+            value += np.log(TRUTH.transition[path[t - 1], path[t]])
+            value += log_p[t, path[t]]
+        total = np.logaddexp(total, value)
+    assert TRUTH.log_likelihood([x])[0] == pytest.approx(total, rel=1e-10)
+    mixture = Mixture([0.3, 0.7], STATES)
+    joint = log_p + np.log([0.3, 0.7])
+    seen = ~np.isnan(x).all(axis=1)
+    np.testing.assert_allclose(
+        mixture.log_prob(x[seen]), np.logaddexp(*joint[seen].T), rtol=1e-10
     )
-    X = numbers(rng)
-    for left, right in zip(
-        net.posterior(X[["b", "a"]]), net.posterior(X[["a", "b"]].to_numpy())
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_fits_rise_and_find_the_states(series, gaps, rng):
+    data = with_gaps(series, rng, gaps)
+    for model in (
+        HiddenMarkovModel.fit(data, 2, family=numbered_kinds(), random_state=0),
+        Mixture.fit(rows(data), family=numbered_kinds(), random_state=0),
     ):
-        np.testing.assert_array_equal(left, right)
+        assert model.fit_result.converged
+        trace = model.fit_result.objective_history
+        assert np.diff(trace).min() >= -1e-10 * np.abs(trace).max()
+        batch = getattr(model, "emission", None) or model.components
+        rate = np.sort(batch.factors[0].members.rate.ravel())
+        np.testing.assert_allclose(rate, [2.0, 12.0], rtol=0.15)
+        assert batch.factors[2].members.prob.shape == (2, 1, 3)
+        if hasattr(model, "emission"):
+            assert model.n_parameters == 1 + 2 + 2 * (1 + 5 + 2)
+            assert model.log_likelihood(data).sum() > TRUTH.log_likelihood(data).sum()
 
 
-def test_coordinates_of_vector_nodes_have_numbers(rng):
-    frame = numbers(rng).rename(columns={"a": "v[0]", "b": "v[1]"})
-    order, parents = [("v", 2), "c"], {"c": ["v"]}
-    net = LinearGaussianNetwork.fit(frame, order, parents)
-    assert net.feature_names == ["v[0]", "v[1]", "c"]
-    rows = frame[net.feature_names].to_numpy()
-    assert net == LinearGaussianNetwork.fit(rows, order, parents)
+def numbered_kinds():
+    return {0: Poisson, (1, 2): Gaussian, 3: Categorical}
 
 
-def test_other_columns_than_the_nodes_are_refused(rng):
-    for fit, frame in nets(rng):
-        net = fit(frame)
-        odd = [
-            (frame.rename(columns={"a": "z"}), "'z' is none of them"),
-            (frame.assign(d=frame["a"]), "'d' is none of them"),
-            (frame[["c", "a"]], "'b' is missing"),
-            (frame[["c", "a", "b", "a"]], "'a' is there twice"),
-        ]
-        for X, match in odd:
-            match = (
-                rf"X has the columns .* observed nodes are \['a', 'b', 'c'\]: {match}"
-            )
-            refused(lambda X=X, net=net: net.log_likelihood(X), match)
-            refused(lambda X=X, fit=fit: fit(X), match)
+def rows(series):
+    X = np.vstack(series)
+    return X[~np.isnan(X).all(axis=1)]
 
 
-def test_mixtures_remember_the_columns_of_data_frames(rng):
-    frame = numbers(rng)
-    turned = frame[["b", "c", "a"]]
-    model = Mixture.fit(frame, random_state=0)
-    assert model.feature_names == ["c", "a", "b"]
-    assert pickle.loads(pickle.dumps(model)).feature_names == ["c", "a", "b"]
-    assert Mixture.fit(frame.to_numpy(), random_state=0).feature_names is None
-    value = model.log_prob(frame)
-    np.testing.assert_array_equal(model.log_prob(frame.to_numpy()), value)
-    match = r"X has the columns \['b', 'c', 'a'\], but the fit had .* in their order"
-    for run in (model.log_prob, model.log_likelihood, model.posterior):
-        refused(lambda run=run: run(turned), match)
-    refused(lambda: model.log_prob(frame.rename(columns={"a": "z"})), "Rename them")
-    refused(lambda: Mixture.fit(turned, init=model), match)
-    refused(lambda: marginalized_features(turned, model), match)
-    many = Mixture.fit_many([frame, frame], random_state=0)
-    assert [m.feature_names for m in many] == [["c", "a", "b"]] * 2
-    refused(lambda: Mixture.fit_many([frame, turned]), r"data\[1\] has the columns")
-    back = Mixture.fit(turned, random_state=0)
-    refused(lambda: product_kernel([model, back]), r"P\[1\] was fitted to the columns")
-    one = Mixture.fit(pandas.Series([1, 2, 9, 9]), family=Poisson, random_state=0)
-    assert one.feature_names is None
-
-
-FITS = {
-    "mixture": lambda X: Mixture.fit(X, random_state=0),
-    "hmm": lambda X: GaussianHMM.fit(X, 2, random_state=0),
-    "lds": lambda X: LinearDynamicalSystem.fit(X, 1, max_iter=5),
-    "switching": lambda X: SwitchingLDS.fit(X, 2, 1, max_iter=3, random_state=0),
-    "factorial": lambda X: FactorialHMM.fit(X, [2, 2], max_iter=3, random_state=0),
-}
-
-
-@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
-def test_files_and_specifications_keep_the_columns_of_models(fit, tmp_path, rng):
-    frame = numbers(rng)
-    model, plain = fit(frame), fit(frame.to_numpy())
-    maxent.save(model, tmp_path / "model")
-    for same in (
-        maxent.load(tmp_path / "model"),
-        type(model).from_spec(model.get_spec()),
-    ):
-        assert same == model == plain and hash(same) == hash(plain)
-        assert same.feature_names == model.feature_names == ["c", "a", "b"]
-        few = frame[:8]  # all paths of regimes are summed
-        value = model.log_likelihood(few)
-        np.testing.assert_array_equal(same.log_likelihood(few), value)
-        refused(
-            lambda same=same, few=few: same.log_likelihood(few[["b", "c", "a"]]),
-            "the fit had .* in their order",
-        )
-    # without names: a fit to an array, and files that were written without them
-    assert "feature_names" not in plain.get_spec()
-    maxent.save(plain, tmp_path / "plain")
-    assert maxent.load(tmp_path / "plain").feature_names is None
-    for odd in ("cab", [], [1, 2, 3]):
-        refused(
-            lambda odd=odd: type(model).from_spec(
-                {**plain.get_spec(), "feature_names": odd}
-            ),
-            "feature_names=.* must be a list of names",
-        )
-
-
-def test_names_of_columns_change_no_draws_of_kernels(rng):
-    frame = numbers(rng)
-    models = [[FITS["mixture"](X)] for X in (frame, frame.to_numpy())]
-    left, right = (
-        product_kernel(m, rho=0.7, method="pair_sample", random_state=3) for m in models
-    )
-    np.testing.assert_array_equal(left, right)
-
-
-@pytest.mark.parametrize("model", [Gaussian, Mixture])
-def test_kernels_of_bags_remember_the_columns_of_data_frames(model, rng):
-    frame = numbers(rng)
-    turned = frame[["b", "c", "a"]]
-    params = {"random_state": 0} if model is Mixture else {}
-    kernel = ProductKernel(model, **params).fit([frame, frame + 1.0])
-    assert list(kernel.feature_names_in_) == ["c", "a", "b"]
-    value = kernel.transform([frame])
-    np.testing.assert_array_equal(kernel.transform([frame.to_numpy()]), value)
-    refused(
-        lambda: kernel.transform([turned]), r"X\[0\] has the columns .* the fit had"
-    )
-    refused(lambda: kernel.fit([frame, turned]), "another data frame had")
-    kernel.fit([frame.to_numpy(), frame.to_numpy() + 1.0])
-    assert not hasattr(kernel, "feature_names_in_")
-    kernel.transform([turned])
-
-
-def test_scores_of_families_remember_the_columns_of_a_data_frame(rng):
-    frame = numbers(rng)
-    scores = FisherScores(Gaussian).fit(frame)
-    assert list(scores.feature_names_in_) == ["c", "a", "b"]
+def test_names_and_texts_are_numbers_and_codes(series, tmp_path):
+    data = frames(series)
+    model = HiddenMarkovModel.fit(data, 2, family=KINDS, random_state=0)
+    plain = HiddenMarkovModel.fit(series, 2, family=numbered_kinds(), random_state=0)
+    assert model == plain and model.feature_names == list(data[0].columns)
+    assert model.categories == {"ward": ("east", "north", "west")}
     np.testing.assert_array_equal(
-        scores.transform(frame), scores.transform(frame.to_numpy())
+        model.log_likelihood(data), plain.log_likelihood(series)
     )
-    with pytest.raises(ValueError, match="feature names should match"):
-        scores.transform(frame[["b", "c", "a"]])
+    mixture = Mixture.fit(data[0], family=KINDS, random_state=0)
+    np.testing.assert_array_equal(
+        mixture.predict(data[0]), mixture.posterior(series[0]).argmax(axis=1)
+    )
+    for one in (model, mixture):
+        maxent.save(one, tmp_path / "m.npz")
+        for again in (maxent.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(one))):
+            assert again == one and again.categories == one.categories
+    data[1].loc[3, "ward"] = None  # a missing entry
+    missing = series[1].copy()
+    missing[3, 3] = np.nan
+    assert model.log_likelihood(data)[1] == plain.log_likelihood([missing])[0]
+    data[1].loc[0, "ward"] = "south"
+    refused(lambda: model.log_likelihood(data), "'ward' has 'south' in row 0")
 
 
-def test_draws_of_networks_with_columns_in_another_order_are_refused():
-    tables = [("a", [0.9, 0.1]), (("a", "b"), [[0.8, 0.2], [0.3, 0.7]])]
-    slope, means = {("b", "a"): 2.0}, {"a": 1.0, "b": -3.0}
-    for make in (
-        lambda observed: BayesNet(tables, observed),
-        lambda observed: LinearGaussianNetwork(
-            ["a", "b"], slope, means, observed=observed
-        ),
-    ):
-        p, q = make(["a", "b"]), make(["b", "a"])
-        assert product_kernel([p], [q], rho=0.5) == pytest.approx(
-            product_kernel([p], rho=0.5), rel=1e-12
-        )
-        match = r"\[\d\] has the columns \[.*must have one order"
-        for method in ("shared_sample", "pair_sample"):
-            refused(
-                lambda method=method, p=p, q=q: product_kernel([p], [q], method=method),
-                match,
-            )
-        refused(lambda p=p, q=q: shared_sample_features([p, q]), match)
+def test_families_of_numbers_take_columns_one_by_one(rng):
+    X = np.vstack([rng.random((80, 5)) < p for p in (0.1, 0.8)]).astype(float)
+    model = Mixture.fit(X, family=Bernoulli, random_state=0)
+    one = Mixture.fit(
+        X, family={j: Bernoulli for j in range(5)}, init=None, random_state=0
+    )
+    prob = model.components.members.prob
+    np.testing.assert_allclose(
+        prob,
+        np.concatenate([part.members.prob for part in one.components.factors], axis=1),
+        atol=1e-4,
+    )
+    assert (np.abs(np.sort(prob[:, 0]) - [0.1, 0.8]) < 0.15).all()
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    gaps = Mixture.fit(X, family=Bernoulli, random_state=0)
+    trace = gaps.fit_result.objective_history
+    assert np.diff(trace).min() >= -1e-10 * np.abs(trace).max()
+    counts = HiddenMarkovModel.fit(
+        rng.poisson([[1.0, 9.0]] * 40 + [[9.0, 1.0]] * 40), 2, family=Poisson
+    )
+    assert counts.emission.members.rate.shape == (2, 2)
+
+
+def test_one_matrix_for_all_states(rng):
+    peer = pytest.importorskip("sklearn.mixture")
+    X = np.vstack([rng.normal(m, [1.0, 3.0], (300, 2)) for m in (0.0, 5.0, 10.0)])
+    ours = Mixture.fit(
+        X, n_components=3, family=TiedGaussian, smoothing=0.0, random_state=0
+    )
+    theirs = peer.GaussianMixture(3, covariance_type="tied", tol=1e-9, random_state=0)
+    assert ours.log_prob(X).mean() == pytest.approx(theirs.fit(X).score(X), abs=1e-5)
+    np.testing.assert_allclose(ours.components.cov[0], theirs.covariances_, rtol=1e-2)
+    truth = GaussianHMM(
+        [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0, 0], [2, 2]], np.eye(2), tied=True
+    )
+    data = truth.sample(4, 200, random_state=1)
+    model = GaussianHMM.fit(data, 2, covariance_type="tied", random_state=0)
+    assert model.covariance_type == "tied" and model.n_parameters == 1 + 2 + 4 + 3
+    assert (model.cov[0] == model.cov[1]).all()
+    trace = model.fit_result.objective_history
+    assert np.diff(trace).min() >= -1e-10 * np.abs(trace).max()
+    full = GaussianHMM.fit(data, 2, random_state=0)
+    assert full.log_likelihood(data).sum() >= model.log_likelihood(data).sum()
+
+
+@pytest.mark.parametrize(
+    "family, match",
+    [
+        ({0: Poisson, (1, 2): Gaussian}, "no entry for column 3"),
+        ({0: Poisson, (1, 2, 0): Gaussian, 3: Categorical}, "two entries for column 0"),
+        ({"a": Poisson}, "names the column 'a', and the data have no names"),
+        ({0: Poisson, (1, 2): Gaussian, 4: Categorical}, "no entry for column 3"),
+        ({0: int, (1, 2): Gaussian, 3: Categorical}, "must be a class of maxent"),
+        ({0: NegativeBinomial, (1, 2): Gaussian, 3: Categorical}, "needs r"),
+        ({0: (Poisson, 3), (1, 2): Gaussian, 3: Categorical}, "must be a dict"),
+        ({0: Gamma, (1, 2): Gaussian, 3: Categorical}, "column"),
+    ],
+)
+def test_families_that_do_not_suit_the_columns_are_refused(series, family, match):
+    refused(lambda: Mixture.fit(series[0], family=family), match)
+    refused(lambda: HiddenMarkovModel.fit(series, 2, family=family), match)

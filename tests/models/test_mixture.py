@@ -344,12 +344,14 @@ def test_other_axes_than_rows_of_numbers_are_named(family, rng):
     model = Mixture.fit(x, family=family, random_state=0)
     for X, match in (
         (x[:, None], r"shape \(30, 1\), expected \(n_samples,\) .*Pass X.ravel\(\)"),
-        (np.stack([x, x], 1), r"shape \(30, 2\).* Pass one column, as X\[:, 0\]"),
         (x[:, None].tolist(), r"shape \(30, 1\), expected \(n_samples,\)"),
     ):
         refused(lambda X=X: Mixture.fit(X, family=family), match)
         refused(lambda X=X: Mixture.fit(X, init=model), match)
         refused(lambda X=X: model.log_prob(X), match)
+    two, match = np.stack([x, x], 1), r"shape \(30, 2\).* Pass one column, as X\[:, 0\]"
+    refused(lambda: Mixture.fit(two, init=model), match)
+    refused(lambda: model.log_prob(two), match)
     # a row for each component is no batch of rows
     refused(lambda: model.log_prob(np.stack([x, x])), "expected")
     pandas = pytest.importorskip("pandas")

@@ -101,29 +101,35 @@ cdef double log_total(const double* x, Py_ssize_t n) noexcept nogil:
     return top + log(value)
 
 
+cdef void log_step(
+    const double* prev, const double* log_trans, const double* log_table,
+    Py_ssize_t row, Py_ssize_t S, double* own,
+) noexcept nogil:
+    """Logs of the states at a step together with what was seen until then."""
+    cdef Py_ssize_t i, j
+    cdef double top, value
+    for j in range(S):
+        top, value = -INFINITY, 0.
+        for i in range(S):
+            top = max(top, prev[i] + log_trans[i * S + j])
+        if top > -INFINITY:
+            for i in range(S):
+                value += exp(prev[i] + log_trans[i * S + j] - top)
+            top += log(value) + log_row(log_table, row, S, j)
+        own[j] = top
+
+
 cdef double log_forward(
     const double* log_start, const double* log_trans, const double* log_table,
     const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* log_alpha,
 ) noexcept nogil:
-    cdef Py_ssize_t t, i, j
-    cdef double top, value
-    cdef const double* prev
-    cdef double* own = log_alpha
+    cdef Py_ssize_t t, j
     for j in range(S):
-        own[j] = log_start[j] + log_row(log_table, row[0], S, j)
+        log_alpha[j] = log_start[j] + log_row(log_table, row[0], S, j)
     for t in range(1, T):
-        prev = log_alpha + (t - 1) * S
-        own = log_alpha + t * S
-        for j in range(S):
-            top, value = -INFINITY, 0.
-            for i in range(S):
-                top = max(top, prev[i] + log_trans[i * S + j])
-            if top > -INFINITY:
-                for i in range(S):
-                    value += exp(prev[i] + log_trans[i * S + j] - top)
-                top += log(value) + log_row(log_table, row[t], S, j)
-            own[j] = top
-    return log_total(own, S)
+        log_step(log_alpha + (t - 1) * S, log_trans, log_table, row[t], S,
+                 log_alpha + t * S)
+    return log_total(log_alpha + (T - 1) * S, S)
 
 
 cdef double shares(const double* x, Py_ssize_t n, double* out) noexcept nogil:
@@ -736,6 +742,39 @@ cdef int some_paths(
         free(delta)
         free(back)
     return 0
+
+
+def filtered(
+    const double[::1] log_start,          # IN  (states,)
+    const double[:, ::1] log_trans,       # IN  (states, states)
+    const double[:, ::1] log_table,       # IN  (rows, states)
+    const Py_ssize_t[::1] row,            # IN  (steps,), -1 where nothing was observed
+    const Py_ssize_t[::1] offset,         # IN  (n + 1,)
+):
+    """Probabilities (steps, states) of the states given what was seen until then.
+
+    They are NaN from the first step on that has probability zero.
+    """
+    cdef Py_ssize_t S = log_start.shape[0], n = offset.shape[0] - 1, i, t, j, lo, hi
+    cdef double[:, ::1] out = np.empty((row.shape[0], S))
+    cdef const double* table = &log_table[0, 0] if log_table.shape[0] else NULL
+    cdef double total
+    for i in range(n):
+        for lo in range(offset[i], offset[i + 1], PATH_WORK // (64 * S * S) + 1):
+            hi = min(lo + PATH_WORK // (64 * S * S) + 1, offset[i + 1])
+            with nogil:
+                for t in range(lo, hi):
+                    if t > offset[i]:
+                        log_step(&out[t - 1, 0], &log_trans[0, 0], table, row[t], S,
+                                 &out[t, 0])
+                    else:
+                        for j in range(S):
+                            out[t, j] = log_start[j] + log_row(table, row[t], S, j)
+                    total = log_total(&out[t, 0], S)
+                    for j in range(S):
+                        out[t, j] -= total
+            PyErr_CheckSignals()
+    return np.exp(out)
 
 
 # -- draws -----------------------------------------------------------------------------

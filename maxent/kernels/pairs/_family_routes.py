@@ -18,10 +18,10 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent.families import ExponentialFamily, Multinomial
+from maxent.families._batch import concatenated
 from maxent.families._pairs import mirrored
 from maxent.families.gaussian import AnyGaussian
 from maxent.kernels.pairs._gaussian_parts import GaussianParts
-from maxent.kernels.pairs._hmm import stacked
 from maxent.kernels.pairs._length_law import LengthLaw
 from maxent.kernels.pairs._routes import Array, Call, Route, refuse_infinite
 
@@ -112,7 +112,7 @@ def _one_batch(name, models):
                 "be: a batch is passed as it is, without a list."
             )
         models[0]._check_comparable(one)
-    return stacked([one._flat() for one in models])
+    return concatenated([one._flat() for one in models])
 
 
 def coordinates(P, Q):
@@ -204,7 +204,7 @@ class _Components:
         kept = [np.flatnonzero(m.weights > 0) for m in models]
         self._batches = [m.components[k] for m, k in zip(models, kept)]
         self._logs = [m._log_weights[k] for m, k in zip(models, kept)]
-        self.batch = stacked(self._batches)
+        self.batch = concatenated(self._batches)
         self.log_weights = np.concatenate(self._logs)
         self.at = np.cumsum([0, *map(len, kept)])
 
@@ -220,7 +220,7 @@ class _Components:
     def part(self, models):
         """Components of some of the models."""
         own = object.__new__(_Components)
-        own.batch = stacked(self._batches[models])
+        own.batch = concatenated(self._batches[models])
         own.log_weights = np.concatenate(self._logs[models])
         own.at = self.at[models.start : models.stop + 1] - self.at[models.start]
         return own

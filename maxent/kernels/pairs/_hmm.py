@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from maxent._core.chains import chain_pairs
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.families import Categorical
+from maxent.families._batch import concatenated
 from maxent.models.chains._many_chains import LANES, in_vectors
 
 Array = NDArray[np.float64]
@@ -89,7 +90,7 @@ class Group:
         self.n, self.states = len(own), len(own[0].start)
         self.start, self.log_start = _powers([m.start for m in own], rho)
         self.transition, self.log_transition = _powers([m.transition for m in own], rho)
-        self.emission = stacked([m.emission for m in own])
+        self.emission = concatenated([model.emission for model in own])
         self.table = self.log_table = None
         if isinstance(self.emission, Categorical):
             table = self.emission.prob.reshape(self.n, self.states, -1)
@@ -152,18 +153,6 @@ def _groups(models: Sequence[Any], rho: float) -> list[Group]:
     for i, model in enumerate(models):
         sizes.setdefault(len(model.start), []).append(i)
     return [Group(models, index, rho) for index in sizes.values()]
-
-
-def stacked(batches: list[Any]) -> Any:
-    """One batch of all the members of batches of one axis."""
-    first = batches[0]
-    parts = {
-        name: np.concatenate([getattr(b, name) for b in batches])
-        for name, _ in first._core
-    }
-    return type(first)(
-        **parts, **{name: getattr(first, name) for name in first._common}
-    )
 
 
 def letters_at_ends(letters: int, s: int, s2: int, horizon: int) -> int:

@@ -25,6 +25,7 @@ from maxent._support import validation as v
 from maxent.families import (
     ExponentialFamily,
 )
+from maxent.families._gaps import expected_statistics
 from maxent.kernels.scores._expected_counts import chain_counts, factor_counts
 from maxent.kernels.scores._score_blocks import (
     Array,
@@ -48,8 +49,6 @@ from maxent.models import (
     Mixture,
     SwitchingLDS,
 )
-from maxent.models._components import takes_gaps
-from maxent.models._partial import expected_statistics
 from maxent.models.chains.hidden_markov import HiddenMarkovModel
 from maxent.models.chains.markov import contexts, first_symbols
 from maxent.models.networks._elimination import MAX_TABLE
@@ -251,7 +250,7 @@ def emission_scores(
 
 def _statistics(P: Any, X: Array) -> Array:
     """Sufficient statistics (n, k) of rows, or (states, n, k) where some have NaN."""
-    if takes_gaps(type(P)) and np.isnan(X).any():
+    if P._fills_gaps and np.isnan(X).any():
         return expected_statistics(P, X)
     return np.asarray(P.sufficient_statistics(X), dtype=np.float64)
 

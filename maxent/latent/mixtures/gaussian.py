@@ -11,7 +11,6 @@ from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
-from maxent.families.gaussian import covariances
 from maxent.latent._pool import Selection
 from maxent.latent.mixtures._gaussian_em import GaussianEM
 from maxent.latent.mixtures._mixture_base import CandidateMixture
@@ -272,7 +271,7 @@ class LMEGaussianMixture(CandidateMixture):
         points = [search.start(rng).point for rng in rngs]
         theta = np.stack([weights for weights, _ in points])
         mean = np.stack([problem.standardised(batch.mean) for _, batch in points])
-        spread = np.stack([covariances(batch) for _, batch in points])
+        spread = np.stack([batch._covariances() for _, batch in points])
         # one column for every unit vector
         A = (problem.standardised(np.eye(problem.d)) - problem.standardised(0.0)).T
         if self.covariance_type == "full":

@@ -30,9 +30,7 @@ from maxent.models._chain_input import (
 from maxent.models._components import (
     Components,
     constant_columns,
-    in_place,
     log_densities,
-    takes_gaps,
 )
 from maxent.models._partial import check_columns, is_partial
 from maxent.models.chains._chain_search import clustered_starts
@@ -242,7 +240,7 @@ class Rows(Emissions):
             sequences,
             lengths,
             n_features=width,
-            partly=partly and takes_gaps(self.family),
+            partly=partly and self.family._takes_gaps,
             columns=self.columns,
         )
         self._check_support(found)
@@ -250,12 +248,13 @@ class Rows(Emissions):
 
     def _check_support(self, found):
         """Refuse rows outside the support, which no state can show."""
-        if takes_gaps(self.family):
+        if self.family._fills_gaps:
             return
         shown = np.flatnonzero(~np.isnan(found.values).all(axis=1))
-        fixed = {} if self.options is None else self.options
-        known = {k: fixed[k] for k in self.family._common if k in fixed}
-        inside = self.family._inside(self._events(found)[shown], **known)
+        events = self._events(found)[shown]
+        options = self.family._complete(events, self.options or {})
+        known = self.family._kept(options)
+        inside = self.family._inside(events, **known)
         if not inside.all():
             step = int(shown[np.argmin(inside)])
             i, t = found.place(step)
@@ -343,7 +342,7 @@ class Rows(Emissions):
             emission[used], *(s[used] for s in sums)
         )
         log_prior = float(prior.log_density(emission).sum())
-        return log_prior, in_place(fitted, emission, used)
+        return log_prior, emission._replaced(used, fitted)
 
 
 class RowProblem(HiddenChainProblem):
@@ -371,7 +370,7 @@ class RowProblem(HiddenChainProblem):
             raise ValueError(
                 "every observation is missing or has weight 0: there is nothing to fit."
             )
-        if not takes_gaps(self.components.family):
+        if not self.components.family._fills_gaps:
             return
         check_columns(rows)
         v.check_range("sequences", self.components.filled())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from maxent._inputs.sequences import Sequences
 from maxent.families import Gaussian
-from maxent.models._partial import patterns
+from maxent.families._gaps import patterns
 from maxent.models.chains._coupled_chains import total_means
 from maxent.models.chains._hidden_chain import Observations, logs_of
 

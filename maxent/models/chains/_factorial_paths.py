@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent.families import Gaussian
-from maxent.models._partial import patterns
+from maxent.families._gaps import patterns
 from maxent.models.chains._coupled_chains import total_means
 from maxent.models.chains._factorial_em import even_beliefs, settled_chains
 from maxent.models.chains._factorial_exact import (

@@ -23,7 +23,6 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._components import arrays_of
 from maxent.models.em import EMResult, maximize_by_em, relative_change
 
 Point: TypeAlias = tuple[Array, Array, Any]  # start, transition, batch of a family
@@ -210,7 +209,7 @@ class HiddenChainProblem(ChainEM):
 
 def chain_change(old: Point, new: Point) -> float:
     """Relative change of the parameters of a point."""
-    arrays = [(start, move, *arrays_of(batch)) for start, move, batch in (old, new)]
+    arrays = [(start, move, *batch._arrays()) for start, move, batch in (old, new)]
     return relative_change(*arrays)
 
 

@@ -15,9 +15,10 @@ from maxent.families import (
     DiagonalGaussian,
     Gaussian,
     SphericalGaussian,
+    TiedGaussian,
     _checks,
 )
-from maxent.families.gaussian import AnyGaussian, covariances
+from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import (
     Array,
     RandomStarts,
@@ -37,6 +38,7 @@ FAMILIES: dict[str, type[Any]] = {
     "full": Gaussian,
     "diagonal": DiagonalGaussian,
     "spherical": SphericalGaussian,
+    "tied": TiedGaussian,
 }
 _REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
 
@@ -55,11 +57,14 @@ class GaussianHMM(HiddenMarkovModel):
     cov : array-like (n_states, d, d), (n_states, d) or (n_states,)
         Covariance matrices; or variances of independent coordinates; or one variance
         for all coordinates of a state.
+    tied : bool, default=False
+        One covariance matrix for all states, `cov` (d, d) or equal matrices, which then
+        counts once and stays one in fits.
 
     Attributes
     ----------
     start, transition, mean, cov : ndarray
-    emission : Gaussian, DiagonalGaussian or SphericalGaussian
+    emission : Gaussian, DiagonalGaussian, SphericalGaussian or TiedGaussian
         The batch of the states' distributions.
     fit_result : EMResult or None
         How the fit ended.
@@ -95,9 +100,10 @@ class GaussianHMM(HiddenMarkovModel):
     # on series of 60 to 150 steps machines on models of tol=1e-8 were no better, in two
     # to four times the time; with 1e-4 some were worse
     _fits_of_each = FitsOfEach(looser={"tol": 1e-5})
-    _names = ("start", "transition", "mean", "cov")
+    _names = ("start", "transition", "mean", "cov", "tied")
     mean: Array
     cov: Array
+    tied: bool
 
     def __init__(
         self,
@@ -105,7 +111,9 @@ class GaussianHMM(HiddenMarkovModel):
         transition: ArrayLike,
         mean: ArrayLike,
         cov: ArrayLike,
+        tied: bool = False,
     ) -> None:
+        tied = v.check_bool("tied", tied)
         first, rows = check_chain(start, transition)
         mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
         if mean.ndim != 2:  # one vector would be the mean of every state
@@ -113,16 +121,24 @@ class GaussianHMM(HiddenMarkovModel):
                 f"mean has shape {mean.shape}; (n_states, n_features) is expected, as "
                 "[[0], [1]] of two states and one feature."
             )
+        if tied and cov.ndim not in (2, 3):
+            raise ValueError(
+                f"cov has shape {cov.shape}; tied=True takes one matrix (d, d)."
+            )
         if cov.ndim == 3:
             cov, _ = _checks.positive_definite_array("cov", cov, _REMEDY)
-        emission = _gaussians(mean, cov)
+        emission = TiedGaussian(mean, cov) if tied else _gaussians(mean, cov)
         if emission.batch_shape != first.shape:
             raise ValueError(
                 f"mean and cov are of {emission.batch_shape} states; start has "
                 f"{len(first)}."
             )
         self._set(
-            start=first, transition=rows, mean=emission.mean, cov=covariances(emission)
+            start=first,
+            transition=rows,
+            mean=emission.mean,
+            cov=emission._covariances(),
+            tied=tied,
         )
         self.__dict__["emission"] = emission
 
@@ -132,8 +148,10 @@ class GaussianHMM(HiddenMarkovModel):
         return int(self.mean.shape[1])
 
     @property
-    def covariance_type(self) -> Literal["full", "diagonal", "spherical"]:
-        """Kind of the covariances, by the number of axes of `cov`."""
+    def covariance_type(self) -> Literal["full", "diagonal", "spherical", "tied"]:
+        """Kind of the covariances: "tied", or by the number of axes of `cov`."""
+        if self.tied:
+            return "tied"
         kinds = {3: "full", 2: "diagonal", 1: "spherical"}
         return kinds[self.cov.ndim]  # type: ignore[return-value]
 
@@ -147,7 +165,8 @@ class GaussianHMM(HiddenMarkovModel):
     @classmethod
     def _of_point(cls, point, emissions):
         start, transition, emission = point
-        return cls(start, transition, emission.mean, covariances(emission))
+        tied = isinstance(emission, TiedGaussian)
+        return cls(start, transition, emission.mean, emission._covariances(), tied)
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
@@ -158,7 +177,7 @@ class GaussianHMM(HiddenMarkovModel):
         *,
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
-        covariance_type: Literal["full", "diagonal", "spherical"] = "full",
+        covariance_type: Literal["full", "diagonal", "spherical", "tied"] = "full",
         smoothing: float = 0.01,
         zeta: float = 0.1,
         init: GaussianHMM | None = None,
@@ -183,7 +202,8 @@ class GaussianHMM(HiddenMarkovModel):
             Lengths of the sequences in one array.
         weights : array-like (n_sequences,), optional
             Weights >= 0; weight 2 equals the sequence twice.
-        covariance_type : {"full", "diagonal", "spherical"}, default="full"
+        covariance_type : {"full", "diagonal", "spherical", "tied"}, default="full"
+            "tied" is one matrix for all states.
         smoothing : float, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state about its own mean: a state that takes n
@@ -275,7 +295,7 @@ class GaussianHMM(HiddenMarkovModel):
         Parameters
         ----------
         model : hmmlearn.hmm.GaussianHMM
-            Of any covariance type; "tied" becomes full covariances that are equal.
+            Of any covariance type.
 
         Returns
         -------
@@ -288,7 +308,8 @@ class GaussianHMM(HiddenMarkovModel):
         elif model.covariance_type == "spherical":
             # a fit leaves d equal matrices for every state, an assignment one
             cov = cov.reshape(len(model.means_), -1)[:, 0]
-        return cls(model.startprob_, model.transmat_, model.means_, cov)
+        tied = model.covariance_type == "tied"
+        return cls(model.startprob_, model.transmat_, model.means_, cov, tied)
 
     def to_hmmlearn(self) -> Any:
         """This model as an ``hmmlearn.hmm.GaussianHMM``.
@@ -307,7 +328,7 @@ class GaussianHMM(HiddenMarkovModel):
         out = hmmlearn().GaussianHMM(self.n_states, covariance_type=kind)
         out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
         out.means_, out.n_features = np.array(self.mean), self.n_features
-        out.covars_ = np.array(self.cov)
+        out.covars_ = np.array(self.cov[0] if self.tied else self.cov)
         return out
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._inputs.sequences import Sequences, each_entry
+from maxent._inputs.text_columns import coded
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
 from maxent.families import Categorical, ExponentialFamily, Gaussian
 from maxent.families.base import family_named
@@ -21,14 +24,16 @@ from maxent.models._chain_input import (
     alphabet_size,
     check_chain,
     check_init,
+    columns_of,
     drawn_offsets,
     drawn_paths,
     sequence_weights,
     warn_of_short,
 )
 from maxent.models._criteria import InformationCriteria, free_probabilities
-from maxent.models._mixture_em import check_family
-from maxent.models.base import Model, one_of_many
+from maxent.models._family_choice import Family, categories_of, family_of_columns
+from maxent.models.base import one_of_many
+from maxent.models.chains._answers import ChainAnswers
 from maxent.models.chains._emissions import (
     Emissions,
     emissions_of,
@@ -43,7 +48,7 @@ from maxent.models.chains._hidden_chain import (
 from maxent.models.chains._partitioned_chains import PartitionedChains
 
 
-class HiddenMarkovModel(InformationCriteria, Model):
+class HiddenMarkovModel(ChainAnswers, InformationCriteria):
     """Hidden Markov model whose states show rows of any family.
 
     Parameters
@@ -121,14 +126,14 @@ class HiddenMarkovModel(InformationCriteria, Model):
         return {
             **self.parameters(),
             "family": type(self.emission).__name__,
-            "emission": self.emission.parameters(),
+            "emission": self.emission.get_spec(),
         }
 
     @classmethod
     def _from_arguments(cls, arguments):
         arguments = dict(arguments)
         family = family_named(arguments.pop("family"))
-        return cls(**{**arguments, "emission": family(**arguments["emission"])})
+        return cls(**{**arguments, "emission": rebuilt(family, arguments["emission"])})
 
     # -- data ----------------------------------------------------------------------
     @functools.cached_property
@@ -140,6 +145,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = False
     ) -> Sequences:
         """Sequences that fit this model; `partly` with rows missing in part."""
+        sequences = coded(sequences, self.categories)
         return self._emissions.read(sequences, lengths, partly)
 
     def _observations(self, sequences: Sequences) -> Observations:
@@ -268,6 +274,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         random_state: Any = ...,
         *,
         return_states: Literal[False] = ...,
+        given: Any = ...,
     ) -> list[Any]: ...
     @overload
     def sample(
@@ -277,6 +284,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         random_state: Any = ...,
         *,
         return_states: Literal[True],
+        given: Any = ...,
     ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
     def sample(
         self,
@@ -285,6 +293,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         random_state: Any = None,
         *,
         return_states: bool = False,
+        given: Any = None,
     ) -> Any:
         """Draw sequences.
 
@@ -298,6 +307,8 @@ class HiddenMarkovModel(InformationCriteria, Model):
             The same seed gives the same draws.
         return_states : bool, default=False
             Return the hidden states too.
+        given : one sequence, optional
+            The past: what is drawn follows it, without it.
 
         Returns
         -------
@@ -308,7 +319,11 @@ class HiddenMarkovModel(InformationCriteria, Model):
         """
         rng = as_generator(random_state)
         offsets = drawn_offsets(n, length)
-        states = drawn_paths(self.start, self.transition, offsets, rng)
+        start = self.start
+        if given is not None:
+            start = self.filter([given])[0][-1] @ self.transition
+            start = start / start.sum()
+        states = drawn_paths(start, self.transition, offsets, rng)
         values = None
         for k in range(self.n_states):
             own = np.flatnonzero(states == k)
@@ -332,7 +347,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
         *,
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
-        family: type[ExponentialFamily] = Gaussian,
+        family: Family = Gaussian,
         smoothing: float = 0.01,
         zeta: float = 0.1,
         init: HiddenMarkovModel | None = None,
@@ -359,8 +374,10 @@ class HiddenMarkovModel(InformationCriteria, Model):
             Lengths of the sequences in one array.
         weights : array-like (n_sequences,), optional
             Weights >= 0; weight 2 equals the sequence twice.
-        family : class, default=Gaussian
-            Of what the states show; any with a `fit` to weighted rows.
+        family : class or dict, default=Gaussian
+            Of what the states show, as of :class:`Mixture`: a class with a `fit` to
+            weighted rows, whose columns are independent if it is of numbers, or
+            {columns: class}.
         smoothing : float, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state: of Gaussians about the state's own mean,
@@ -410,8 +427,15 @@ class HiddenMarkovModel(InformationCriteria, Model):
         UserWarning
             If none of several sequences has two steps: no transition is learnt.
         """
+        if isinstance(sequences, Iterator):
+            sequences = list(sequences)
+        categories = (
+            categories_of(family, sequences) if init is None else init.categories
+        )
+        sequences = coded(sequences, categories)
         if init is None:
-            emissions = emissions_to_fit(family, check_family(family, family_options))
+            own = family_of_columns(family, family_options, *columns_of(sequences))
+            emissions = emissions_to_fit(*own)
         else:
             check_init(init, cls, n_states)
             emissions = init._emissions
@@ -426,7 +450,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
             ends=(tol, max_iter, callback),
             n_jobs=n_jobs,
         )
-        return model._warned(tol, max_iter)
+        return model._with_categories(categories)._warned(tol, max_iter)
 
     @classmethod
     def _fitted(
@@ -481,8 +505,11 @@ class HiddenMarkovModel(InformationCriteria, Model):
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         lengths = options.pop("lengths", None)
         data = each_entry(data, lengths)
-        family = options.get("family", Gaussian)
-        own = check_family(family, options.get("family_options"))
+        family, own = family_of_columns(
+            options.get("family", Gaussian),
+            options.get("family_options"),
+            *columns_of(data),
+        )
         emissions = emissions_to_fit(family, own)
         found = emissions.read(data, lengths)
         if issubclass(family, Categorical):  # all models have the same symbols

@@ -24,8 +24,9 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
+from maxent.families._gaps import patterns
 from maxent.models import _state_space as checks
-from maxent.models._partial import check_columns, patterns, rows_in_part
+from maxent.models._partial import check_columns, rows_in_part
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.networks import _network_input as net_input
 from maxent.models.networks._factor_input import check_observed, node_names

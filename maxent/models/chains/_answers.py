@@ -1,0 +1,282 @@
+"""Filters, forecasts, filling in, and the order of states of hidden Markov models."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._core.chains import chain
+from maxent._inputs.sequences import Sequences
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent.models._chain_input import Array
+from maxent.models._forecast import Forecast
+from maxent.models.base import Model
+from maxent.models.chains._hidden_chain import Point, logs_of
+
+_DRAWS = 4000  # of a step, for its interval
+
+
+class ChainAnswers(Model):
+    """Answers of a hidden Markov model about single sequences; part of it."""
+
+    start: Array
+    transition: Array
+    emission: Any
+
+    @abstractmethod
+    def posterior(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> list[Array]:
+        """Posterior probabilities of the states at every step."""
+
+    @classmethod
+    @abstractmethod
+    def _of_point(cls, point: Point, emissions: Any) -> Self:
+        """Model of a point of EM."""
+
+    @property
+    @abstractmethod
+    def _emissions(self) -> Any:
+        """Reader of sequences."""
+
+    @abstractmethod
+    def _seen(self, sequences: Any, lengths: Any) -> tuple[Sequences, Any]:
+        """Sequences, and their steps as rows of the table of likelihoods."""
+
+    @abstractmethod
+    def _log_table(self, sequences: Sequences) -> Array:
+        """Log-likelihoods (rows, n_states) of what the steps show."""
+
+    def filter(self, sequences: Any, lengths: ArrayLike | None = None) -> list[Array]:
+        """Probabilities of the states at every step, given the steps until then.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        list of ndarray (n_steps, n_states)
+            One for each sequence; rows sum to one. The last row is that of `posterior`,
+            which knows the later steps too.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot produce a sequence; the step is named.
+
+        Examples
+        --------
+        >>> from maxent.models import CategoricalHMM
+        >>> model = CategoricalHMM(
+        ...     [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]]
+        ... )
+        >>> model.filter([[0, 0, 1]])[0].round(3)
+        array([[0.8  , 0.2  ],
+               [0.919, 0.081],
+               [0.559, 0.441]])
+        """
+        found, seen = self._seen(sequences, lengths)
+        table = np.ascontiguousarray(self._log_table(found))
+        log_start, log_transition = logs_of(self.start, self.transition)
+        shares = chain.filtered(
+            log_start,
+            np.ascontiguousarray(log_transition),
+            table,
+            seen.row,
+            found.offsets,
+        )
+        lost = np.isnan(shares[:, 0])
+        if lost.any():
+            i, t = found.place(int(np.argmax(lost)))
+            raise ValueError(
+                f"sequences[{i}][:{t + 1}] has probability 0 under the model, so its "
+                "states have none; fit with smoothing > 0."
+            )
+        return list(Sequences(shares, found.offsets))
+
+    def forecast(
+        self,
+        sequences: Any,
+        steps: int,
+        *,
+        lengths: ArrayLike | None = None,
+        level: float = 0.9,
+        random_state: Any = 0,
+    ) -> list[Forecast]:
+        """Distribution of each of the next steps of every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `log_likelihood`: the past.
+        steps : int
+            Steps to come, >= 1.
+        level : float, default=0.9
+            Probability of the intervals, in (0, 1).
+        random_state : int, Generator, RandomState or None, default=0
+            Of the 4000 draws of a step whose quantiles are the ends of its interval;
+            the probability inside is `level` up to about half a percent.
+
+        Returns
+        -------
+        list of Forecast
+            One for each sequence. Of symbols, means are probabilities, and intervals
+            are those of the codes.
+
+        Raises
+        ------
+        ValueError
+            For a level outside (0, 1), or a sequence that the model cannot produce.
+
+        Examples
+        --------
+        >>> from maxent.families import Poisson
+        >>> from maxent.models import HiddenMarkovModel
+        >>> stay = [[0.95, 0.05], [0.05, 0.95]]
+        >>> model = HiddenMarkovModel([0.5, 0.5], stay, Poisson([2.0, 20.0]))
+        >>> ahead = model.forecast([[1, 3, 2, 1]], 3)[0]
+        >>> ahead.mean.round(2), ahead.upper
+        (array([2.9 , 3.71, 4.44]), array([ 6., 20., 22.]))
+        """
+        steps = v.check_count("steps", steps)
+        if not 0 < (level := v.check_positive("level", level)) < 1:
+            raise ValueError(f"level={level:g} must be between 0 and 1.")
+        rng = as_generator(random_state)
+        out = []
+        for past in self.filter(sequences, lengths):
+            states = np.empty((steps, len(self.start)))
+            now = past[-1]
+            for t in range(steps):
+                now = now @ self.transition
+                states[t] = now / now.sum()
+            out.append(self._forecast_of(states, level, rng))
+        return out
+
+    def _forecast_of(self, states, level, rng):
+        """Forecast of steps whose states have these probabilities (steps, n_states)."""
+        mean, variance = (np.asarray(m) for m in self.emission.moments())
+        first = np.tensordot(states, mean, axes=1)
+        second = np.tensordot(states, variance + mean**2, axes=1)
+        draws = np.asarray(self.emission.sample(_DRAWS, rng), dtype=np.float64)
+        which = np.array([rng.choice(len(p), _DRAWS, p=p) for p in states])
+        drawn = draws[which, np.arange(_DRAWS)]
+        tail = 0.5 * (1.0 - level)
+        lower, upper = np.quantile(
+            drawn, [tail, 1.0 - tail], axis=1, method="inverted_cdf"
+        )
+        return Forecast(first, second - first**2, lower, upper, states)
+
+    def impute(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        return_variance: bool = False,
+    ) -> Any:
+        """Sequences with their missing entries filled in, from all that was seen.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `log_likelihood`; NaN (code -1) where an entry is missing.
+        return_variance : bool, default=False
+            Return the variances of what was filled in too.
+
+        Returns
+        -------
+        sequences : list of ndarray
+            Missing entries are at their expectations given the whole sequence;
+            categories are the most probable ones.
+        variance : list of ndarray
+            Only if `return_variance`; 0 where an entry was seen.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot produce a sequence.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxent.models import GaussianHMM
+        >>> model = GaussianHMM(
+        ...     [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.0], [5.0]], [[1.0], [1.0]]
+        ... )
+        >>> model.impute([[[0.1], [np.nan], [0.3]]])[0].ravel().round(3)
+        array([0.1  , 0.061, 0.3  ])
+        """
+        found, _ = self._seen(sequences, lengths)
+        shares = np.concatenate(self.posterior(found)).T
+        X = np.asarray(found.values, dtype=np.float64)
+        scalar = not self.emission.event_shape and X.ndim == 2
+        X = X[:, 0] if scalar else X
+        are_codes = found.values.dtype.kind != "f"
+        lost = X < 0 if are_codes else np.isnan(X)
+        filled, variance = self.emission._imputed(np.where(lost, np.nan, X), shares)
+        filled = np.where(lost, filled, X)
+        variance = np.where(lost, variance, 0.0)
+        if are_codes:
+            filled = filled.astype(np.intp)
+        each = [self._emissions.written(x) for x in Sequences(filled, found.offsets)]
+        if not return_variance:
+            return each
+        return each, list(Sequences(variance, found.offsets))
+
+    def order_states(
+        self, key: Callable[[Any], ArrayLike] | ArrayLike | None = None
+    ) -> Self:
+        """This model with its states in another order.
+
+        Parameters
+        ----------
+        key : callable or array-like (n_states,), optional
+            Numbers by which the states are sorted, or a function from the model to
+            them; None takes the mean of what the states show, of vectors in the first
+            coordinate, and of symbols the mean code.
+
+        Returns
+        -------
+        model
+            Of the same class, and equal but for the order: states of two fits that are
+            ordered by one key can be compared.
+
+        Examples
+        --------
+        >>> from maxent.families import Poisson
+        >>> from maxent.models import HiddenMarkovModel
+        >>> model = HiddenMarkovModel([0.2, 0.8], [[0.9, 0.1], [0.3, 0.7]],
+        ...                           Poisson([9.0, 1.0]))
+        >>> model.order_states().start
+        array([0.8, 0.2])
+        """
+        values = self._usual_order() if key is None else key
+        values = v.as_doubles("key", values(self) if callable(values) else values)
+        if values.shape != self.start.shape or np.isnan(values).any():
+            raise ValueError(
+                f"key gives values of shape {values.shape}; one number for each of the "
+                f"{len(self.start)} states is needed."
+            )
+        return self._with_states(np.argsort(values, kind="stable"))
+
+    def _usual_order(self):
+        mean = np.asarray(self.emission.moments()[0])
+        if not self.emission.event_shape and mean.ndim > 1:  # of categories
+            return mean @ np.arange(mean.shape[1])
+        return mean.reshape(len(mean), -1)[:, 0]
+
+    def _with_states(self, order: NDArray[np.intp]) -> Self:
+        """This model with its states in this order."""
+        point = (
+            self.start[order],
+            self.transition[np.ix_(order, order)],
+            self.emission[order],
+        )
+        model = self._of_point(point, self._emissions)._with_result(self.fit_result)
+        return model._with_names(self._columns)._with_categories(self.categories)
