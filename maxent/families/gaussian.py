@@ -92,6 +92,24 @@ class AnyGaussian(ExponentialFamily):
         """(Co)variances of members that have these, from rows of these weights."""
         return spread
 
+    def _with_held(self, old, held, total, count):
+        """This M step, with means and (co)variances of `old` members that are held.
+
+        About a mean that is held the scatter is larger by the square of its distance,
+        which has the part of the `total` rows beside `count` pseudo-observations.
+        """
+        none = np.zeros(len(self), dtype=bool)
+        keep_mean, keep_cov = held.get("mean", none), held.get("cov", none)
+        mean = np.where(keep_mean[:, None], old.mean, self.mean)
+        share = np.divide(total, total + count, out=0.0 * total, where=total > 0)
+        apart = np.stack(
+            [self._spread(d[None], np.ones(1), 0.0) for d in mean - self.mean]
+        )
+        axes = (slice(None),) + (None,) * (apart.ndim - 1)
+        spread = self._covariances() + self._shared(share[axes] * apart, total + count)
+        spread = np.where(keep_cov[axes], old._covariances(), spread)
+        return type(self)(mean, spread)
+
     @abstractmethod
     def _mean_distance(self, spread: FloatArray) -> FloatArray:
         """tr(S^{-1} W): mean squared length of vectors with the (co)variance W."""

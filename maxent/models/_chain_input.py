@@ -116,7 +116,7 @@ def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
     return first, rows
 
 
-def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
+def with_pseudo_counts(counts: Array, smoothing: Any, old: Array) -> Array:
     """Rows of counts as probabilities; rows without any keep the old ones.
 
     Old probabilities of zero stay zero: those of a start say what cannot happen.
@@ -130,11 +130,13 @@ def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
         return np.where(total > 0, counts / total, old)
 
 
-def log_of_pseudo_counts(smoothing: float, *tables: Array) -> float:
+def log_of_pseudo_counts(smoothing: Any, *tables: Array) -> float:
     """Log-density of Dirichlet priors 1 + smoothing of all entries that may change."""
-    if not smoothing:
+    if not np.any(smoothing):
         return 0.0
-    return smoothing * sum(float(np.log(t[t > 0]).sum()) for t in tables)
+    if np.ndim(smoothing) == 0:
+        return float(smoothing) * sum(float(np.log(t[t > 0]).sum()) for t in tables)
+    return sum(float(smoothing[t > 0] @ np.log(t[t > 0])) for t in tables)
 
 
 def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:

@@ -6,6 +6,7 @@ in the M step every member fills in the rest at its expectation.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,13 @@ class Components:
         """Log-densities (k, n) of the rows."""
         return log_densities(batch, self.X)
 
-    def fit(self, mass: Array, old: Any) -> Any:
+    def fit(
+        self, mass: Array, old: Any, held: Mapping[str, NDArray[np.bool_]] = {}
+    ) -> Any:
         """M step from weights (k, n) of the rows; what nothing decides stays as it is.
 
-        `old` is None where there are no members yet.
+        `old` is None where there are no members yet. Means and covariances of Gaussians
+        that are `held` stay too.
         """
         used = self.prior.decides(mass.sum(axis=1))
         prior = self.prior.of_members(used)
@@ -79,7 +83,11 @@ class Components:
             fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
         else:
             fitted = prior.fit(self.X, mass[used], **self.options)
-        return fitted if used.all() else old._replaced(used, fitted)
+        new = fitted if used.all() else old._replaced(used, fitted)
+        if "mean" in held or "cov" in held:
+            count = getattr(self.prior, "count", np.zeros(len(mass)))
+            return new._with_held(old, held, mass.sum(axis=1), count)
+        return new
 
     def one(self, k: int = 1) -> Any:
         """Equal members for all rows."""

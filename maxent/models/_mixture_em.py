@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
-from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
+from maxent.models._chain_input import log_of_pseudo_counts
 from maxent.models._component_search import ComponentSearch, some_rows
 from maxent.models._components import (
     Components,
@@ -19,6 +19,7 @@ from maxent.models._components import (
     log_densities,
 )
 from maxent.models._family_choice import check_family
+from maxent.models._holding import maximum_of_free, with_held_members
 from maxent.models._partial import check_columns, refuse_infinite
 from maxent.models.base import relative_change
 
@@ -28,8 +29,9 @@ _LEAST_SMOOTHING = 0.01  # of that search
 class MixtureProblem:
     """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
 
-    def __init__(self, X, weights, family, smoothing, options):
+    def __init__(self, X, weights, family, smoothing, options, held=None):
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
+        self.held = {} if held is None else held
         self.X = v.as_doubles("X", X)
         if self.X.ndim == 0 or not len(self.X):
             raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
@@ -194,8 +196,10 @@ class MixtureProblem:
         """
         mass = shares * self.own
         weights = np.ones(len(mass)) if weights is None else weights
-        new = with_pseudo_counts(mass.sum(axis=1), self.smoothing, weights)
-        return new, self.components.fit(mass, old)
+        counts, stays = mass.sum(axis=1), self.held.get("weights")
+        new = maximum_of_free(counts, self.smoothing, weights, stays)
+        components = self.components.fit(mass, old, self.held)
+        return new, with_held_members(components, old, self.held.get("components"))
 
 
 def check_rows(family, X):

@@ -27,6 +27,7 @@ from maxent.models._family_choice import (
     columns_of_rows,
     family_of_columns,
 )
+from maxent.models._holding import check_fixed
 from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
@@ -249,6 +250,13 @@ class Mixture(Model):
             X[own] = drawn
         return (X, which) if return_components else X
 
+    def _holdable(self):
+        """Shapes of masks of parameters that may stay in a fit."""
+        names = ["weights", "components"]
+        if self.components._fills_gaps:
+            names += ["mean", "cov"]
+        return dict.fromkeys(names, self.weights.shape)
+
     def _arguments(self):
         family = type(self.components)
         return {
@@ -273,6 +281,7 @@ class Mixture(Model):
         family: Family = Gaussian,
         smoothing: float = 3.0,
         init: Mixture | ArrayLike | None = None,
+        fixed: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -309,6 +318,10 @@ class Mixture(Model):
             Start of a single run: a mixture, or posterior probabilities of the
             components; `n_components` and `n_init` are then not read. A weight of zero
             stays zero.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`, a Mixture: "weights", "components", and
+            of Gaussians "mean" or "cov"; or {name: boolean mask (n_components,)}, True
+            where a component's stays.
         n_init : int, default=3
             Starts: k-means, then components merged and split where that raises the
             objective. The run of the greatest objective is kept.
@@ -390,6 +403,11 @@ class Mixture(Model):
                 family, family_options, *columns_of_rows(X)
             )
         if is_partitioned(X):
+            if fixed is not None:
+                raise ValueError(
+                    f"fixed={v.shown(fixed)} is not read where X comes in blocks; pass "
+                    "X.compute()."
+                )
             parts = PartitionedMixture(
                 X,
                 weights,
@@ -400,7 +418,9 @@ class Mixture(Model):
             )
             return parts.fit(cls, tol, max_iter, callback)._warned(tol, max_iter)
         names = column_names("X", X, names)
-        problem = MixtureProblem(X, weights, family, smoothing, family_options)
+        holdable = init._holdable() if isinstance(init, Mixture) else None
+        held = check_fixed(fixed, holdable)
+        problem = MixtureProblem(X, weights, family, smoothing, family_options, held)
         if isinstance(init, Mixture):
             starts = [problem.start_of_mixture(init.weights, init.components)]
         elif init is not None:

@@ -84,7 +84,8 @@ FROM_MOMENTS = (
 )
 # families, conjugate priors, kernels and solvers
 FUNCTIONS = (
-    "solve_linear_dual; Gaussian; DiagonalGaussian; SphericalGaussian; Multinomial; "
+    "solve_linear_dual; Gaussian; DiagonalGaussian; SphericalGaussian; TiedGaussian; "
+    "Independent; Product; Multinomial; "
     "Dirichlet; VonMisesFisher; "
     "NormalInverseWishart; DirichletCounts; DirichletProduct; DirichletBayesNet; "
     "DirichletTrees; SpanningTrees; product_kernel; product_kernel_tiles; "
@@ -191,6 +192,11 @@ ROWS = [
     ("SwitchingLDS; FactorialHMM", "columns", STARTS),
     ("M3EModel, chain", "weights", STARTS),
     ("BayesNet, hidden", "order of columns", STARTS),
+    (
+        "Product",
+        "order of columns",
+        Documented("the number of a column", "maxent.families.Product"),
+    ),
     (
         "shared_sample_features",
         "order of columns",

@@ -23,8 +23,8 @@ NOTHING_TO_LEARN = {
         "margin_from_spec"
     ),
     "results and their statuses": (
-        "DualResult MaxMargin Status EMResult StatePosterior SwitchingPosterior "
-        "NoAdmissibleCandidateError"
+        "DualResult MaxMargin Status EMResult Forecast StatePosterior "
+        "SwitchingPosterior NoAdmissibleCandidateError"
     ),
     "base classes and checks of a user's own": (
         "ConjugatePrior ExponentialFamily Model check_block check_feature_map"

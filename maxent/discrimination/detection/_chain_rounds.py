@@ -33,6 +33,7 @@ from maxent.models.chains._emissions import Rows
 from maxent.models.chains._hidden_chain import relative_rows
 from maxent.models.chains._many_chains import counts_of_chain
 from maxent.models.chains._random_tables import random_tables
+from maxent.models.chains._rules import Rules
 from maxent.models.chains.gaussian_hmm import FAMILIES
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
@@ -275,7 +276,7 @@ class GaussianChains(ChainProblem):
 
     def _random(self, rng):
         states = Rows(FAMILIES["diagonal" if self.diagonal else "full"])
-        problem = states.problem(self.found, self.weight, _SMOOTHING)
+        problem = states.problem(self.found, self.weight, Rules(_SMOOTHING))
         start, transition, emission = states.starts(problem, self.S, 1, rng)[0]
         logs = np.ascontiguousarray(log_densities(emission, self.X).T)
         return np.log(start), np.log(transition), logs

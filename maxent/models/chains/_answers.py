@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent.models._chain_input import Array
+from maxent.models._chain_input import Array, drawn_offsets, drawn_paths
 from maxent.models._forecast import Forecast
 from maxent.models.base import Model
 from maxent.models.chains._hidden_chain import Point, logs_of
@@ -172,6 +172,78 @@ class ChainAnswers(Model):
             drawn, [tail, 1.0 - tail], axis=1, method="inverted_cdf"
         )
         return Forecast(first, second - first**2, lower, upper, states)
+
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[False] = ...,
+        given: Any = ...,
+    ) -> list[Any]: ...
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[True],
+        given: Any = ...,
+    ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = None,
+        *,
+        return_states: bool = False,
+        given: Any = None,
+    ) -> Any:
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences, >= 1.
+        length : int or array-like of int (n,)
+            Steps of each, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_states : bool, default=False
+            Return the hidden states too.
+        given : one sequence, optional
+            The past: what is drawn follows it, without it.
+
+        Returns
+        -------
+        sequences : list
+            Arrays, or strings of a model with an alphabet.
+        states : list of ndarray of int (n_steps,)
+            Only if `return_states`.
+        """
+        rng = as_generator(random_state)
+        offsets = drawn_offsets(n, length)
+        start = self.start
+        if given is not None:
+            start = self.filter([given])[0][-1] @ self.transition
+            start = start / start.sum()
+        states = drawn_paths(start, self.transition, offsets, rng)
+        values = None
+        for k in range(len(self.start)):
+            own = np.flatnonzero(states == k)
+            if len(own):
+                drawn = self.emission[k].sample(len(own), rng)
+                if values is None:
+                    values = np.empty((len(states), *drawn.shape[1:]), drawn.dtype)
+                values[own] = drawn
+        assert values is not None  # there is a step, and it is in some state
+        sequences = [self._emissions.written(x) for x in Sequences(values, offsets)]
+        if return_states:
+            return sequences, list(Sequences(states, offsets))
+        return sequences
 
     def impute(
         self,

@@ -24,7 +24,6 @@ from maxent.families import Categorical, ExponentialFamily
 from maxent.models._chain_input import (
     Array,
     alphabet_size,
-    log_of_pseudo_counts,
     with_pseudo_counts,
 )
 from maxent.models._components import (
@@ -36,6 +35,7 @@ from maxent.models._partial import check_columns, is_partial
 from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations, Point
 from maxent.models.chains._random_tables import random_tables
+from maxent.models.chains._rules import Rules
 
 
 class Emissions(ABC):
@@ -66,10 +66,14 @@ class Emissions(ABC):
         self,
         found: Sequences,
         weights: Array,
-        smoothing: float,
+        rules: Rules,
         n_jobs: int | None = None,
     ) -> HiddenChainProblem:
         """EM of sequences."""
+
+    @abstractmethod
+    def counts_shape(self, problem: Any, n_states: int) -> tuple[int, ...]:
+        """Shape of pseudo-counts of the emission; () for a number only."""
 
     @abstractmethod
     def size_of_one(self, problem: Any) -> int:
@@ -137,8 +141,11 @@ class Symbols(Emissions):
     def written(self, values):
         return values if self.alphabet is None else decoded(values, self.alphabet)
 
-    def problem(self, found, weights, smoothing, n_jobs=None):
-        return SymbolProblem(self.observations(found), weights, smoothing, n_jobs)
+    def problem(self, found, weights, rules, n_jobs=None):
+        return SymbolProblem(self.observations(found), weights, rules, n_jobs)
+
+    def counts_shape(self, problem, n_states):
+        return n_states, self.size_of_one(problem)
 
     def size_of_one(self, problem):
         return alphabet_size(problem.seen.sequences, self.alphabet, self.n_symbols)
@@ -171,10 +178,10 @@ class Symbols(Emissions):
             )
 
     def part(self, found, weights):
-        return self.problem(found, weights, 0.0, 1)
+        return self.problem(found, weights, Rules(0.0), 1)
 
     def maximum(self, problem, sums, emission):
-        log_prior = log_of_pseudo_counts(problem.smoothing, emission.prob)
+        log_prior = problem.rules.log_prior(emission=emission.prob)
         return log_prior, problem.fit_emission(sums[0], emission)
 
 
@@ -184,13 +191,27 @@ class SymbolProblem(HiddenChainProblem):
     def log_table(self, emission):
         with np.errstate(divide="ignore"):
             table = np.log(emission.prob.T)
-        return table, log_of_pseudo_counts(self.smoothing, emission.prob)
+        if self.known is not None:  # then every step has a row of its own
+            codes = self.seen.sequences.values
+            table = np.where(codes[:, None] >= 0, table[codes], 0.0)
+        return table, self.rules.log_prior(emission=emission.prob)
 
     def fit_emission(self, counts, emission):
-        return tables(with_pseudo_counts(counts.T, self.smoothing, emission.prob))
+        (counts,) = self.sums(counts, emission)
+        return tables(self.rules.maximum("emission", counts.T, emission.prob))
 
     def sums(self, counts, emission):
-        return (counts,)
+        if len(counts) == emission.prob.shape[1] and self.known is None:
+            return (counts,)
+        codes = self.seen.sequences.values
+        by_code = np.zeros((emission.prob.shape[1], counts.shape[1]))
+        np.add.at(by_code, codes[codes >= 0], counts[codes >= 0])
+        return (by_code,)
+
+    def tell(self, known):
+        super().tell(known)
+        step = np.arange(len(known), dtype=np.intp)
+        self.seen = Observations(self.seen.sequences, step, shared=False)
 
     def start_at(self, point: Point) -> Point:
         """The point: pseudo-counts depend on no data."""
@@ -285,10 +306,13 @@ class Rows(Emissions):
     def written(self, values):
         return values
 
-    def problem(self, found, weights, smoothing, n_jobs=None):
-        problem = self._problem(found, weights, smoothing, n_jobs)
+    def problem(self, found, weights, rules, n_jobs=None):
+        problem = self._problem(found, weights, rules, n_jobs)
         problem.check()
         return problem
+
+    def counts_shape(self, problem, n_states):
+        return ()
 
     def size_of_one(self, problem):
         return problem.components.one()._n_free() + 1
@@ -296,11 +320,9 @@ class Rows(Emissions):
     def starts(self, problem, n_states, n_init, rng):
         return clustered_starts(problem, n_states, n_init, rng)
 
-    def _problem(self, found, weights, smoothing, n_jobs):
+    def _problem(self, found, weights, rules, n_jobs):
         seen, rows = self.observations(found), self._events(found)
-        return RowProblem(
-            seen, rows, weights, smoothing, self.family, self.options, n_jobs
-        )
+        return RowProblem(seen, rows, weights, rules, self.family, self.options, n_jobs)
 
     def check_start(self, init, sequences):
         columns = sequences.shape[1] if sequences.ndim == 2 else 1
@@ -333,7 +355,7 @@ class Rows(Emissions):
 
     def part(self, found, weights):
         # what is refused of all data may be right for a part of them
-        return self._problem(found, weights, 0.0, 1)
+        return self._problem(found, weights, Rules(0.0), 1)
 
     def maximum(self, problem, sums, emission):
         prior = problem.components.prior
@@ -353,12 +375,12 @@ class RowProblem(HiddenChainProblem):
         seen: Observations,
         rows: Array,
         weights: Array,
-        smoothing: float,
+        rules: Rules,
         family: type[ExponentialFamily],
         options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(seen, weights, smoothing, n_jobs)
+        super().__init__(seen, weights, rules, n_jobs)
         self.shown = seen.row >= 0
         own = np.repeat(weights, seen.sequences.lengths)[self.shown]
         self.components = Components(family, rows[self.shown], own, options)
@@ -390,7 +412,8 @@ class RowProblem(HiddenChainProblem):
         return by_step(log_prob, self.shown), float(log_prior)
 
     def fit_emission(self, counts, emission):
-        return self.components.fit(counts[self.shown].T, emission)
+        mass = counts[self.shown].T
+        return self.components.fit(mass, emission, self.rules.held)
 
     def sums(self, counts, emission):
         return emission._part_sums(self.components.X, counts[self.shown].T)
@@ -398,7 +421,8 @@ class RowProblem(HiddenChainProblem):
     def start_at(self, point: Point) -> Point:
         """The point, whose states' most likely rows decide about the prior."""
         shares = self.expected(point)[0].emission[self.shown].T
-        self.components.set_prior(shares.argmax(axis=0), len(shares), self.smoothing)
+        labels, count = shares.argmax(axis=0), self.rules.smoothing
+        self.components.set_prior(labels, len(shares), count)
         return point
 
     def moves_of(self, shares: Array) -> tuple[Array, Array]:

@@ -18,11 +18,8 @@ from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback
-from maxent.models._chain_input import (
-    Array,
-    log_of_pseudo_counts,
-    with_pseudo_counts,
-)
+from maxent.models._chain_input import Array
+from maxent.models.chains._rules import Rules, matching_order, only_known
 from maxent.models.em import EMResult, maximize_by_em, relative_change
 
 Point: TypeAlias = tuple[Array, Array, Any]  # start, transition, batch of a family
@@ -147,18 +144,17 @@ class ChainEM(ABC):
     zero at the start, and of the emission's own prior.
     """
 
-    smoothing: float
+    rules: Rules
 
     def step(self, point: Point) -> tuple[float, Point]:
         """Objective at a point, and the point after one EM step."""
-        start, transition, _ = point
-        c = self.smoothing
+        start, transition, old = point
         objective, starts, transitions, emission = self.expected_and_fitted(point)
-        objective += log_of_pseudo_counts(c, start, transition)
+        objective += self.rules.log_prior(start=start, transition=transition)
         following = (
-            with_pseudo_counts(starts, c, start),
-            with_pseudo_counts(transitions, c, transition),
-            emission,
+            self.rules.maximum("start", starts, start),
+            self.rules.maximum("transition", transitions, transition),
+            self.rules.hold_members(emission, old),
         )
         return objective, following
 
@@ -174,11 +170,30 @@ class HiddenChainProblem(ChainEM):
         self,
         seen: Observations,
         weights: Array,
-        smoothing: float,
+        rules: Rules,
         n_jobs: int | None = None,
     ):
         self.seen, self.weights = seen, weights
-        self.smoothing, self.n_jobs = smoothing, n_jobs
+        self.rules, self.n_jobs = rules, n_jobs
+        self.known: NDArray[np.intp] | None = None
+
+    def tell(self, known: NDArray[np.intp]) -> None:
+        """Take note of states (n_steps,) that are known, -1 of others."""
+        self.known = known
+        step = np.arange(len(known), dtype=np.intp)
+        row = np.where(known >= 0, step, self.seen.row)
+        self.seen = Observations(self.seen.sequences, row, shared=False)
+
+    def in_order_of_known(self, point: Point) -> Point:
+        """The point with its states in the order that agrees best with known ones."""
+        known = self.known
+        assert known is not None
+        self.known = np.full(len(known), -1)
+        shares = self.expected(point)[0].emission
+        self.known = known
+        order = matching_order(shares, known)
+        start, transition, emission = point
+        return start[order], transition[np.ix_(order, order)], emission[order]
 
     def expected_and_fitted(self, point):
         counts, log_likelihood, log_prior = self.expected(point)
@@ -189,6 +204,8 @@ class HiddenChainProblem(ChainEM):
         """Expected counts, log-likelihood, log-density of the emission's prior."""
         start, transition, emission = point
         table, log_prior = self.log_table(emission)
+        if self.known is not None:
+            table = only_known(table, self.known)
         counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
         used = self.weights > 0
         log_likelihood = float(self.weights[used] @ counts.log_likelihood[used])

@@ -21,21 +21,21 @@ class PartitionedChains(ChainEM):
         Sent to the workers with every pass.
     sequences, lengths, weights
         A Dask array or RowBlocks of steps, and arrays of one entry per sequence.
-    smoothing : float
+    rules : Rules
     init : model or None
         The start; None for a fit to the sample.
     asked : RandomStarts
         Of that fit.
     """
 
-    def __init__(self, emissions, sequences, lengths, weights, smoothing, init, asked):
+    def __init__(self, emissions, sequences, lengths, weights, rules, init, asked):
         if init is None:
             v.check_count("n_init", asked.n_init)
             if asked.n_states is not None:
                 v.check_count("n_states", asked.n_states)
         else:
             emissions.check_start(init, sequences)
-        self.emissions, self.smoothing = emissions, smoothing
+        self.emissions, self.rules = emissions, rules
         self.parts = sequence_partitions(sequences, lengths, weights)
         self.parts.keep_shapes()
         observed, largest = zip(*results_of(self.parts, _facts, emissions), strict=True)
@@ -57,7 +57,7 @@ class PartitionedChains(ChainEM):
     def fit(self, start, tol, max_iter, callback):
         """Point and result of EM; `start` makes the start of the sample."""
         found, weights = self.sample()
-        self.whole = self.emissions.problem(found, weights, self.smoothing, 1)
+        self.whole = self.emissions.problem(found, weights, self.rules, 1)
         start = self.whole.start_at(start(found, weights))
         return fitted_chain(self, [start], tol, max_iter, callback)
 

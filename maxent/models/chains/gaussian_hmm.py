@@ -155,6 +155,10 @@ class GaussianHMM(HiddenMarkovModel):
         kinds = {3: "full", 2: "diagonal", 1: "spherical"}
         return kinds[self.cov.ndim]  # type: ignore[return-value]
 
+    def _holdable(self):
+        own = (self.n_states,)
+        return super()._holdable() | {"mean": own, "cov": own}
+
     def _arguments(self):
         return self.parameters()
 
@@ -178,9 +182,11 @@ class GaussianHMM(HiddenMarkovModel):
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         covariance_type: Literal["full", "diagonal", "spherical", "tied"] = "full",
-        smoothing: float = 0.01,
+        smoothing: Any = 0.01,
         zeta: float = 0.1,
         init: GaussianHMM | None = None,
+        fixed: Any = None,
+        states: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -204,19 +210,27 @@ class GaussianHMM(HiddenMarkovModel):
             Weights >= 0; weight 2 equals the sequence twice.
         covariance_type : {"full", "diagonal", "spherical", "tied"}, default="full"
             "tied" is one matrix for all states.
-        smoothing : float, default=0.01
+        smoothing : float or dict, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state about its own mean: a state that takes n
             observations with covariance C gets ``(n C + c W) / (n + c)``, W the
             covariance within the groups of the start, whatever their distance, and c
             `smoothing` or, for full covariances, (d + 2) / 3 of it. With 0 the
-            likelihood may be unbounded.
+            likelihood may be unbounded. A dict has a number for "start", "transition"
+            and "emission", or for the first two an array of their shape.
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
             Start of a single run, whose `covariance_type` is kept; `n_states` must
             be its own then, and `n_init` is not read. Its probabilities of zero stay
             zero: a left-right chain stays one.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`: "start", "transition", "mean", "cov",
+            "emission" (both of a state); or {name: boolean mask}, True where an entry
+            (a state, of the last three) stays.
+        states : list of array-like of int (n_steps,), optional
+            States that are known, -1 where not; of one sequence, its array. Starts are
+            put into their order.
         n_init : int, default=3
             Starts, as those of :class:`Mixture` for the observations, the best of them
             once more by the objective of the chain; the run of the greatest objective
@@ -271,7 +285,8 @@ class GaussianHMM(HiddenMarkovModel):
             RandomStarts(n_states, zeta, n_init, random_state),
             lengths=lengths,
             weights=weights,
-            smoothing=smoothing,
+            rules=cls._rules(smoothing, fixed, init),
+            states=states,
             init=init,
             ends=(tol, max_iter, callback),
             n_jobs=n_jobs,

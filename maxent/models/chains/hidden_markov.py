@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from maxent._inputs.sequences import Sequences, each_entry
 from maxent._inputs.text_columns import coded
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
 from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
 from maxent.families import Categorical, ExponentialFamily, Gaussian
@@ -25,8 +24,6 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     columns_of,
-    drawn_offsets,
-    drawn_paths,
     sequence_weights,
     warn_of_short,
 )
@@ -46,6 +43,7 @@ from maxent.models.chains._hidden_chain import (
     logs_of,
 )
 from maxent.models.chains._partitioned_chains import PartitionedChains
+from maxent.models.chains._rules import Rules, check_counts, known_states, only_known
 
 
 class HiddenMarkovModel(ChainAnswers, InformationCriteria):
@@ -190,6 +188,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         sequences: Any,
         lengths: ArrayLike | None = None,
         *,
+        states: Any = None,
         n_jobs: int | None = None,
     ) -> list[Array]:
         """Posterior probabilities of the states at every step.
@@ -198,6 +197,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         ----------
         sequences, lengths, n_jobs
             As for `log_likelihood`.
+        states : list of array-like of int (n_steps,), optional
+            States that are known, -1 where not; of one sequence, its array.
 
         Returns
         -------
@@ -214,6 +215,9 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         table, row = self._log_table(found), seen.row
         log_table = np.zeros((len(row), self.n_states))
         log_table[row >= 0] = table[row[row >= 0]]
+        if states is not None:
+            known = known_states(states, found, self.n_states)
+            log_table = only_known(log_table, known)
         steps = Observations(found, np.arange(len(row)), shared=False)
         counts = steps.expect(
             self.start, self.transition, log_table, np.ones(len(found)), n_jobs
@@ -266,78 +270,6 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         found = self._read_all(sequences, lengths)
         return found, self._observations(found)
 
-    @overload
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = ...,
-        *,
-        return_states: Literal[False] = ...,
-        given: Any = ...,
-    ) -> list[Any]: ...
-    @overload
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = ...,
-        *,
-        return_states: Literal[True],
-        given: Any = ...,
-    ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = None,
-        *,
-        return_states: bool = False,
-        given: Any = None,
-    ) -> Any:
-        """Draw sequences.
-
-        Parameters
-        ----------
-        n : int
-            Number of sequences, >= 1.
-        length : int or array-like of int (n,)
-            Steps of each, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-            The same seed gives the same draws.
-        return_states : bool, default=False
-            Return the hidden states too.
-        given : one sequence, optional
-            The past: what is drawn follows it, without it.
-
-        Returns
-        -------
-        sequences : list
-            Arrays, or strings of a model with an alphabet.
-        states : list of ndarray of int (n_steps,)
-            Only if `return_states`.
-        """
-        rng = as_generator(random_state)
-        offsets = drawn_offsets(n, length)
-        start = self.start
-        if given is not None:
-            start = self.filter([given])[0][-1] @ self.transition
-            start = start / start.sum()
-        states = drawn_paths(start, self.transition, offsets, rng)
-        values = None
-        for k in range(self.n_states):
-            own = np.flatnonzero(states == k)
-            if len(own):
-                drawn = self.emission[k].sample(len(own), rng)
-                if values is None:
-                    values = np.empty((len(states), *drawn.shape[1:]), drawn.dtype)
-                values[own] = drawn
-        assert values is not None  # there is a step, and it is in some state
-        sequences = [self._emissions.written(x) for x in Sequences(values, offsets)]
-        if return_states:
-            return sequences, list(Sequences(states, offsets))
-        return sequences
-
     # -- fits ----------------------------------------------------------------------
     @classmethod
     def fit(
@@ -348,9 +280,11 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         family: Family = Gaussian,
-        smoothing: float = 0.01,
+        smoothing: Any = 0.01,
         zeta: float = 0.1,
         init: HiddenMarkovModel | None = None,
+        fixed: Any = None,
+        states: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -378,15 +312,23 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             Of what the states show, as of :class:`Mixture`: a class with a `fit` to
             weighted rows, whose columns are independent if it is of numbers, or
             {columns: class}.
-        smoothing : float, default=0.01
+        smoothing : float or dict, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state: of Gaussians about the state's own mean,
             of other families distributed like the rows of its group at the start.
+            A dict has a number for "start", "transition" and "emission", or an array of
+            their shape: ``{"transition": 1 + 50 * numpy.eye(3)}`` lets states last.
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : HiddenMarkovModel, optional
             Start of a single run, whose family is kept; `n_states` must be its own
             then, and `n_init` is not read. Its probabilities of zero stay zero.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`: "start", "transition", "emission"; or
+            {name: boolean mask}, True where an entry (of "emission", a state) stays.
+        states : list of array-like of int (n_steps,), optional
+            States that are known, -1 where not; of one sequence, its array. Starts are
+            put into their order.
         n_init : int, default=3
             Starts, as those of :class:`Mixture` for the observations and by windows of
             rows, the best of them once more by the objective of the chain; random
@@ -445,7 +387,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             RandomStarts(n_states, zeta, n_init, random_state),
             lengths=lengths,
             weights=weights,
-            smoothing=smoothing,
+            rules=cls._rules(smoothing, fixed, init),
+            states=states,
             init=init,
             ends=(tol, max_iter, callback),
             n_jobs=n_jobs,
@@ -454,22 +397,22 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
 
     @classmethod
     def _fitted(
-        cls, emissions, sequences, asked, *, lengths, weights, smoothing, init, ends,
-        n_jobs,
+        cls, emissions, sequences, asked, *, lengths, weights, rules, states, init,
+        ends, n_jobs,
     ):  # fmt: skip
         """Model of a fit, from arguments that are checked here."""
         ends = (*v.check_stop(*ends[:2]), ends[2])
-        smoothing = v.check_nonnegative("smoothing", smoothing)
         own = None if init is None else (init.start, init.transition, init.emission)
         if is_partitioned(sequences):
+            _check_partitioned(rules, states)
             parts = PartitionedChains(
-                emissions, sequences, lengths, weights, smoothing, init, asked
+                emissions, sequences, lengths, weights, rules, init, asked
             )
 
             def start(found, weights):
                 if own is not None:
                     return own
-                problem = emissions.problem(found, weights, smoothing, n_jobs)
+                problem = emissions.problem(found, weights, rules, n_jobs)
                 starts = cls._starts(emissions, problem, asked, found)
                 return fitted_chain(problem, starts, *ends)[0]
 
@@ -477,24 +420,50 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             return cls._of_point(point, emissions)._with_result(result)
         found = emissions.read(sequences, lengths)
         weights = sequence_weights(weights, len(found))
-        problem = emissions.problem(found, weights, smoothing, n_jobs)
+        problem = emissions.problem(found, weights, rules, n_jobs)
+        known = None if states is None else known_states(states, found)
         if own is None:
-            starts = cls._starts(emissions, problem, asked, sequences)
+            starts = cls._starts(emissions, problem, asked, sequences, known)
         else:
+            _check_counts(emissions, problem, len(own[0]))
+            if known is not None:
+                problem.tell(known_states(states, found, len(own[0])))
             starts = [problem.start_at(own)]
         point, result = fitted_chain(problem, starts, *ends)
         model = cls._of_point(point, emissions)._with_result(result)
         return model._with_names(found.columns)
 
+    @classmethod
+    def _rules(cls, smoothing: Any, fixed: Any, init: Any) -> Rules:
+        """Rules of a fit: pseudo-counts, and what stays of a start."""
+        return Rules(smoothing, fixed, None if init is None else init._holdable())
+
+    def _holdable(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of masks of parameters that may stay in a fit."""
+        own = (self.n_states,)
+        return {"start": own, "transition": own * 2, "emission": own}
+
     @staticmethod
-    def _starts(emissions, problem, asked, sequences):
+    def _starts(emissions, problem, asked, sequences, known=None):
         """Starts of a fit without `init`; `sequences` as they were given."""
         found = problem.seen.sequences
         size = emissions.size_of_one(problem)
         n_states, n_init, rng = asked.checked(found, size, one_of_many())
         if n_states > 1:
             warn_of_short(sequences, found.lengths)
-        return emissions.starts(problem, n_states, n_init, rng)
+        _check_counts(emissions, problem, n_states)
+        starts = emissions.starts(problem, n_states, n_init, rng)
+        if known is None:
+            return starts
+        if known.max() >= n_states:
+            raise ValueError(
+                f"states has the state {known.max()}; n_states={n_states} has those "
+                f"from 0 to {n_states - 1}."
+            )
+        starts = list(starts)
+        problem.tell(known)
+        starts = [problem.in_order_of_known(point) for point in starts]
+        return [problem.start_at(starts[0]), *starts[1:]]
 
     @classmethod
     def _of_point(cls, point: Point, emissions: Emissions) -> Self:
@@ -518,3 +487,21 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         if options.get("n_states") != 1:
             warn_of_short(data, found.lengths)
         return found.singles()
+
+
+def _check_partitioned(rules: Rules, states: Any) -> None:
+    """Refuse what fits to sequences in blocks do not have."""
+    held = [name for name in rules.held if name not in ("start", "transition")]
+    if states is not None or held:
+        name = f"fixed={held}" if held else "states"
+        raise ValueError(
+            f"{name} is not read where sequences come in blocks; pass .compute(), or "
+            "keep start and transition only."
+        )
+
+
+def _check_counts(emissions: Emissions, problem: Any, n_states: int) -> None:
+    """Refuse pseudo-counts of other shapes than the tables."""
+    own, shape = (n_states,), emissions.counts_shape(problem, n_states)
+    counts = problem.rules.counts
+    check_counts(counts, start=own, transition=own * 2, emission=shape)

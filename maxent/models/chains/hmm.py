@@ -155,6 +155,9 @@ class CategoricalHMM(HiddenMarkovModel):
     def _from_arguments(cls, arguments):
         return cls(**arguments)
 
+    def _holdable(self):
+        return super()._holdable() | {"emission": self.emission.prob.shape}
+
     @functools.cached_property
     def _emissions(self):
         return Symbols(self.n_symbols, self.alphabet, self.missing)
@@ -177,9 +180,11 @@ class CategoricalHMM(HiddenMarkovModel):
         alphabet: str | None = None,
         missing: str = "",
         n_symbols: int | None = None,
-        smoothing: float = 0.01,
+        smoothing: Any = 0.01,
         zeta: float = 0.1,
         init: CategoricalHMM | None = None,
+        fixed: Any = None,
+        states: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -208,14 +213,22 @@ class CategoricalHMM(HiddenMarkovModel):
             Letters that stand for a missing observation.
         n_symbols : int, optional
             Size of the alphabet; None takes the largest code plus one.
-        smoothing : float, default=0.01
+        smoothing : float or dict, default=0.01
             Pseudo-counts >= 0 of every entry of start, transition and emission
             (Dirichlet priors with parameters 1 + smoothing). 0 is maximum likelihood.
+            A dict has a number for "start", "transition" and "emission", or an array of
+            their shape: ``{"transition": 1 + 50 * numpy.eye(3)}`` lets states last.
         zeta : float, default=0.1
             Free parameters per letter where `n_states` is None.
         init : CategoricalHMM, optional
             Start of a single run; `n_states` must be its own then, and `n_symbols` and
             `n_init` are not read. Its zeros stay zero: a left-right chain stays one.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`: "start", "transition", "emission"; or
+            {name: boolean mask}, True where an entry stays.
+        states : list of array-like of int (n_steps,), optional
+            States that are known, -1 where not; of one sequence, its array. Starts are
+            put into their order.
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
@@ -260,7 +273,8 @@ class CategoricalHMM(HiddenMarkovModel):
             RandomStarts(n_states, zeta, n_init, random_state),
             lengths=lengths,
             weights=weights,
-            smoothing=smoothing,
+            rules=cls._rules(smoothing, fixed, init),
+            states=states,
             init=init,
             ends=(tol, max_iter, callback),
             n_jobs=n_jobs,

@@ -23,6 +23,13 @@ def family(name, kind, more="weights", **options):
 family("Gaussian", kinds.table)
 family("DiagonalGaussian", kinds.table)
 family("SphericalGaussian", kinds.table)
+family("TiedGaussian", kinds.table)
+family("Independent", kinds.counts, family=F.Poisson)
+family(
+    "Product",
+    kinds.counts,
+    layout=[((0, 2), F.Gaussian, {}), ((1,), F.Independent, {"family": F.Poisson})],
+)
 family("Exponential", kinds.positive)
 family("Gamma", kinds.positive)
 for name in ("Poisson", "Geometric"):
