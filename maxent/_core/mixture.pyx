@@ -7,8 +7,11 @@ converges. Rows are taken in blocks that stay in cache; a restart belongs to one
 so results have the same bits for any number of threads.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
+
+import numpy as np
 
 cdef extern from "machines/rbf_loops.h" nogil:
     ctypedef Py_ssize_t mx_size
@@ -18,6 +21,15 @@ cdef extern from "machines/rbf_loops.h" nogil:
         mx_size K, int diagonal, const double* log_scale, const double* mean,
         const double* root, double* rho, double* scratch, double* n, double* s1,
         double* s2)
+    void mx_whitened_block(
+        const double* y, mx_size m, mx_size d, int diagonal, const double* mean,
+        const double* root, double* scratch, double* out)
+    double mx_moments_block(
+        const double* y, const double* own, mx_size m, mx_size d, int diagonal,
+        const double* mean, double* scratch, double* s1, double* s2)
+
+cdef enum:
+    CHECKED = 1 << 24  # multiplications between two checks for Ctrl-C, about
 
 
 cdef int one_restart(
@@ -75,3 +87,84 @@ def em_pass(
             &root[r, 0, 0], &likelihood[r], &n[r, 0], &s1[r, 0, 0], &s2[r, 0, 0])
     if failed:
         raise MemoryError("no memory for the blocks of an EM pass")
+
+
+# -- Gaussians of rows as they come ----------------------------------------------------
+cdef Py_ssize_t load_block(
+    const double* x, Py_ssize_t rows, Py_ssize_t d, double* y
+) noexcept nogil:
+    """Columns of a block of rows (rows, d), filled up; how many there are then."""
+    cdef Py_ssize_t t, a, m = (rows + 7) // 8 * 8
+    for t in range(m):
+        for a in range(d):
+            y[a * MX_MIXTURE_BLOCK + t] = x[min(t, rows - 1) * d + a]
+    return m
+
+
+def squared_lengths(
+    const double[:, ::1] X,              # IN   (n, d)
+    bint diagonal,
+    const double[:, ::1] mean,           # IN   (K, d)
+    const double[:, ::1] root,           # IN   (K, P), packed inverse factors
+):
+    """|root_k (x_i - mean_k)|^2, (K, n)."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], K = mean.shape[0], lo, k, m, t, rows
+    cdef Py_ssize_t P = d if diagonal else d * (d + 1) // 2, done = 0
+    if mean.shape[1] != d or root.shape[0] != K or root.shape[1] != P or d == 0:
+        raise ValueError("shapes of the arrays do not fit together")
+    cdef double[:, ::1] out = np.empty((K, n))
+    cdef double[::1] room = np.empty(MX_MIXTURE_BLOCK * (2 * d + 2))
+    cdef double* y = &room[0]
+    cdef double* scratch = y + d * MX_MIXTURE_BLOCK
+    cdef double* own = scratch + (d + 1) * MX_MIXTURE_BLOCK
+    for lo in range(0, n, MX_MIXTURE_BLOCK):
+        rows = min(<Py_ssize_t>MX_MIXTURE_BLOCK, n - lo)
+        with nogil:
+            m = load_block(&X[lo, 0], rows, d, y)
+            for k in range(K):
+                mx_whitened_block(y, m, d, diagonal, &mean[k, 0], &root[k, 0], scratch,
+                                  own)
+                for t in range(rows):
+                    out[k, lo + t] = own[t]
+        done += rows * K * P
+        if done > CHECKED:
+            PyErr_CheckSignals()
+            done = 0
+    return np.asarray(out)
+
+
+def moments(
+    const double[:, ::1] X,              # IN   (n, d)
+    const double[:, ::1] W,              # IN   (K, n), weights
+    bint diagonal,
+    const double[:, ::1] mean,           # IN   (K, d)
+):
+    """Sums of the weights (K,), and of w (x - mean) and w (x - mean)(x - mean)'.
+
+    The last are (K, P): variances, or lower triangles row by row.
+    """
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], K = mean.shape[0], lo, k, m, t, rows
+    cdef Py_ssize_t P = d if diagonal else d * (d + 1) // 2, done = 0
+    if mean.shape[1] != d or W.shape[0] != K or W.shape[1] != n or d == 0:
+        raise ValueError("shapes of the arrays do not fit together")
+    total, s1, s2 = np.zeros(K), np.zeros((K, d)), np.zeros((K, P))
+    cdef double[::1] room = np.empty(MX_MIXTURE_BLOCK * (2 * d + 2)), sums = total
+    cdef double[:, ::1] first = s1, second = s2
+    cdef double* y = &room[0]
+    cdef double* scratch = y + d * MX_MIXTURE_BLOCK
+    cdef double* own = scratch + (d + 1) * MX_MIXTURE_BLOCK
+    for lo in range(0, n, MX_MIXTURE_BLOCK):
+        rows = min(<Py_ssize_t>MX_MIXTURE_BLOCK, n - lo)
+        with nogil:
+            m = load_block(&X[lo, 0], rows, d, y)
+            for k in range(K):
+                for t in range(m):
+                    own[t] = W[k, lo + t] if t < rows else 0.
+                sums[k] += mx_moments_block(
+                    y, own, m, d, diagonal, &mean[k, 0], scratch, &first[k, 0],
+                    &second[k, 0])
+        done += rows * K * P
+        if done > CHECKED:
+            PyErr_CheckSignals()
+            done = 0
+    return total, s1, s2

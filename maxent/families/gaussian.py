@@ -14,11 +14,12 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from maxent._core.mixture import moments, squared_lengths
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
@@ -34,6 +35,7 @@ class AnyGaussian(ExponentialFamily):
     """Base class of the three Gaussians: d, rows, the affinity; fits of means."""
 
     _takes_gaps = _fills_gaps = True
+    _spread_axes: ClassVar[int]  # of the (co)variances of one distribution
     _n_sums = 2
     mean: FloatArray
 
@@ -54,7 +56,10 @@ class AnyGaussian(ExponentialFamily):
         return self.mean.shape[-1]
 
     def _log_prob(self, X):
-        distance = self._own_distance(X - self.mean[..., None, :])
+        if X.ndim == 2:
+            distance = self._distances_of_rows(X)
+        else:
+            distance = self._own_distance(X - self.mean[..., None, :])
         return -0.5 * (distance + (self._log_det + self._d * _LOG_2PI)[..., None])
 
     def _log_prob_of_seen(self, X):
@@ -81,6 +86,19 @@ class AnyGaussian(ExponentialFamily):
     @abstractmethod
     def _covariances(self) -> FloatArray:
         """Covariance matrices (batch, d, d), or the variances of simpler ones."""
+
+    @abstractmethod
+    def _packed_roots(self) -> FloatArray:
+        """Inverse factors (batch, d (d + 1) / 2), or one over deviations (batch, d)."""
+
+    def _distances_of_rows(self, X):
+        """Squared Mahalanobis distances (batch, n) of rows."""
+        roots = np.ascontiguousarray(self._packed_roots())
+        mean = np.ascontiguousarray(self.mean).reshape(-1, self._d)
+        roots = roots.reshape(len(mean), roots.shape[-1])
+        X, diagonal = np.ascontiguousarray(X), self._spread_axes < 2
+        out = squared_lengths(X, diagonal, mean, roots)
+        return out.reshape(*self.batch_shape, len(X))
 
     @classmethod
     @abstractmethod
@@ -192,12 +210,15 @@ class AnyGaussian(ExponentialFamily):
 
     def _part_sums(self, X, W):
         # about the means of this batch, which keeps the digits of small variances
-        first = np.empty(self.mean.shape)
-        second = np.empty((len(first), *self._spread_shape(self._d)))
-        for h, mean in enumerate(self.mean):
-            R = X - mean
-            first[h], second[h] = W[h] @ R, self._spread(R, W[h], 0.0)
-        return W.sum(axis=-1), first, second
+        mean = np.ascontiguousarray(self.mean)
+        X, W = np.ascontiguousarray(X), np.ascontiguousarray(W)
+        total, first, packed = moments(X, W, self._spread_axes < 2, mean)
+        return total, first, self._unpacked(packed)
+
+    @classmethod
+    @abstractmethod
+    def _unpacked(cls, packed: FloatArray) -> FloatArray:
+        """(Co)variances from lower triangles, or from variances (batch, d)."""
 
     def _refitted(self, total, *sums):
         mean, spread, rounding = self._moments_of_sums(total, *sums)
@@ -248,6 +269,7 @@ class Gaussian(AnyGaussian):
     """
 
     _core: tuple[tuple[str, int], ...] = (("mean", 1), ("cov", 2))
+    _spread_axes = 2
     cov: FloatArray
 
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
@@ -300,6 +322,19 @@ class Gaussian(AnyGaussian):
 
     def _covariances(self):
         return self.cov
+
+    def _packed_roots(self):
+        i, j = np.tril_indices(self._d)
+        eye = np.broadcast_to(np.eye(self._d), self._factor.shape)
+        return np.linalg.solve(self._factor, eye)[..., i, j]
+
+    @classmethod
+    def _unpacked(cls, packed):
+        d = (math.isqrt(8 * packed.shape[1] + 1) - 1) // 2
+        i, j = np.tril_indices(d)
+        out = np.empty((len(packed), d, d))
+        out[:, i, j] = out[:, j, i] = packed
+        return out
 
     @classmethod
     def _spread_of_variances(cls, var):

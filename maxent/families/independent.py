@@ -41,6 +41,7 @@ class DiagonalGaussian(AnyGaussian):
     """
 
     _core: tuple[tuple[str, int], ...] = (("mean", 1), ("var", 1))
+    _spread_axes = 1
     var: FloatArray
 
     def __init__(self, mean: ArrayLike, var: ArrayLike) -> None:
@@ -76,6 +77,13 @@ class DiagonalGaussian(AnyGaussian):
 
     def _covariances(self):
         return self.var
+
+    def _packed_roots(self):
+        return 1.0 / np.sqrt(self.var)
+
+    @classmethod
+    def _unpacked(cls, packed):
+        return packed
 
     @classmethod
     def _spread_of_variances(cls, var):
@@ -160,6 +168,7 @@ class SphericalGaussian(AnyGaussian):
     """
 
     _core: tuple[tuple[str, int], ...] = (("mean", 1), ("var", 0))
+    _spread_axes = 0
     var: FloatArray
 
     def __init__(self, mean: ArrayLike, var: ArrayLike) -> None:
@@ -191,6 +200,13 @@ class SphericalGaussian(AnyGaussian):
 
     def _covariances(self):
         return self.var
+
+    def _packed_roots(self):
+        return np.broadcast_to(1.0 / np.sqrt(self.var)[..., None], self.mean.shape)
+
+    @classmethod
+    def _unpacked(cls, packed):
+        return packed.mean(axis=1)
 
     @classmethod
     def _spread_of_variances(cls, var):

@@ -26,6 +26,8 @@ from maxent.models._partial import (
 
 Array = NDArray[np.float64]
 
+_FAR = 1e4  # of a squared shift of a mean, in variances: four digits are lost
+
 
 class Components:
     """Weighted rows, and the M step of a batch of a family from shares of them.
@@ -81,6 +83,8 @@ class Components:
         if self.partial:
             old = self.one(len(mass)) if old is None else old
             fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
+        elif old is not None and self.family._fills_gaps and not self.options:
+            fitted = self._fitted_about(old[used], mass[used], prior)
         else:
             fitted = prior.fit(self.X, mass[used], **self.options)
         new = fitted if used.all() else old._replaced(used, fitted)
@@ -88,6 +92,20 @@ class Components:
             count = getattr(self.prior, "count", np.zeros(len(mass)))
             return new._with_held(old, held, mass.sum(axis=1), count)
         return new
+
+    def _fitted_about(self, old, mass, prior):
+        """M step of Gaussians from sums about their old means, unless they move far.
+
+        The square of a shift is then taken from what is not much larger.
+        """
+        total, first, second = old._part_sums(self.X, mass)
+        shift = first / total[:, None]
+        var = old._moments_of_sums(total, first, second)[1]
+        var = np.diagonal(var, axis1=1, axis2=2) if var.ndim == 3 else var
+        var = var if var.ndim == 2 else var[:, None]
+        if (shift**2 > _FAR * var).any():
+            return prior.fit(self.X, mass)
+        return prior.refitted(old, total, first, second)
 
     def one(self, k: int = 1) -> Any:
         """Equal members for all rows."""

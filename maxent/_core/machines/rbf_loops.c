@@ -520,6 +520,46 @@ INLINE void whitened_lengths(const double *y, mx_size stride, mx_size m, mx_size
     }
 }
 
+/* adds the sums of weights own, own dev and own dev dev' about a mean; m is a
+   multiple of 8 */
+INLINE void add_moments(const double *y, mx_size stride, const double *own, mx_size m,
+                        mx_size d, int diagonal, const double *mean, double *dev,
+                        double *z, double *first, double *second) {
+    const mx_size B = MX_MIXTURE_BLOCK;
+    for (mx_size a = 0; a < d; a++) {
+        const double *from = y + a * stride;
+        double *to = dev + a * B;
+        double at = mean[a];
+        for (mx_size t = 0; t < m; t++) to[t] = from[t] - at;
+    }
+    for (mx_size a = 0; a < d; a++) {
+        const double *one = dev + a * B;
+        for (mx_size t = 0; t < m; t++) z[t] = own[t] * one[t];
+        first[a] += sum1(z, m);
+        if (diagonal) {
+            second[a] += dot2(z, one, m);
+            continue;
+        }
+        for (mx_size b = 0; b <= a; b++)
+            second[a * (a + 1) / 2 + b] += dot2(z, dev + b * B, m);
+    }
+}
+
+CLONES void mx_whitened_block(const double *y, mx_size m, mx_size d, int diagonal,
+                              const double *mean, const double *root, double *scratch,
+                              double *out) {
+    whitened_lengths(y, MX_MIXTURE_BLOCK, m, d, diagonal, mean, root, scratch,
+                     scratch + d * MX_MIXTURE_BLOCK, out);
+}
+
+CLONES double mx_moments_block(const double *y, const double *own, mx_size m,
+                               mx_size d, int diagonal, const double *mean,
+                               double *scratch, double *s1, double *s2) {
+    add_moments(y, MX_MIXTURE_BLOCK, own, m, d, diagonal, mean, scratch,
+                scratch + d * MX_MIXTURE_BLOCK, s1, s2);
+    return sum1(own, m);
+}
+
 CLONES double mx_mixture_block(const double *y, mx_size stride, const double *w,
                                mx_size m, mx_size d, mx_size K, int diagonal,
                                const double *log_scale, const double *mean,
@@ -555,26 +595,8 @@ CLONES double mx_mixture_block(const double *y, mx_size stride, const double *w,
         for (mx_size t = 0; t < m; t++) own[t] *= z[t];
         n[k] += sum1(own, m);
     }
-    for (mx_size k = 0; k < K; k++) {
-        const double *own = rho + k * B;
-        double *first = s1 + k * d, *second = s2 + k * P;
-        for (mx_size a = 0; a < d; a++) {
-            const double *from = y + a * stride;
-            double *to = dev + a * B;
-            double at = mean[k * d + a];
-            for (mx_size t = 0; t < m; t++) to[t] = from[t] - at;
-        }
-        for (mx_size a = 0; a < d; a++) {
-            const double *one = dev + a * B;
-            for (mx_size t = 0; t < m; t++) z[t] = own[t] * one[t];
-            first[a] += sum1(z, m);
-            if (diagonal) {
-                second[a] += dot2(z, one, m);
-                continue;
-            }
-            for (mx_size b = 0; b <= a; b++)
-                second[a * (a + 1) / 2 + b] += dot2(z, dev + b * B, m);
-        }
-    }
+    for (mx_size k = 0; k < K; k++)
+        add_moments(y, stride, rho + k * B, m, d, diagonal, mean + k * d, dev, z,
+                    s1 + k * d, s2 + k * P);
     return total;
 }

@@ -94,6 +94,17 @@ double mx_mixture_block(const double *y, mx_size stride, const double *w, mx_siz
                         const double *mean, const double *root, double *rho,
                         double *scratch, double *n, double *s1, double *s2);
 
+/* out = squared lengths of root (y - mean) of m rows (a multiple of 8) of a block, whose
+ * coordinates are MX_MIXTURE_BLOCK apart; scratch as above. */
+void mx_whitened_block(const double *y, mx_size m, mx_size d, int diagonal,
+                       const double *mean, const double *root, double *scratch,
+                       double *out);
+
+/* Adds own (y - mean) to s1 and own (y - mean)(y - mean)', packed, to s2; sum own. */
+double mx_moments_block(const double *y, const double *own, mx_size m, mx_size d,
+                        int diagonal, const double *mean, double *scratch, double *s1,
+                        double *s2);
+
 /* number of bits set in both of two rows of 64-bit words */
 mx_size mx_count_both(const uint64_t *a, const uint64_t *b, mx_size words);
 

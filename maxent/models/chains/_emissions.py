@@ -412,11 +412,15 @@ class RowProblem(HiddenChainProblem):
         return by_step(log_prob, self.shown), float(log_prior)
 
     def fit_emission(self, counts, emission):
-        mass = counts[self.shown].T
+        mass = self._of_shown(counts)
         return self.components.fit(mass, emission, self.rules.held)
 
+    def _of_shown(self, counts):
+        """Counts (n_states, rows) of the steps that were observed."""
+        return counts.T if self.shown.all() else counts[self.shown].T
+
     def sums(self, counts, emission):
-        return emission._part_sums(self.components.X, counts[self.shown].T)
+        return emission._part_sums(self.components.X, self._of_shown(counts))
 
     def start_at(self, point: Point) -> Point:
         """The point, whose states' most likely rows decide about the prior."""

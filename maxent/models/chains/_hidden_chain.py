@@ -7,6 +7,7 @@ Source: Rabiner (1989), sections III and V.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -128,7 +129,9 @@ def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
 
     Rows of probabilities that do not come near underflow stay as they are too.
     """
-    top = log_table.max(axis=1) if len(log_table) else np.zeros(0)
+    top = np.zeros(len(log_table))
+    if len(log_table):  # by columns, as rows are short
+        top = functools.reduce(np.maximum, log_table.T)
     top = np.where(np.isfinite(top), top, 0.0)
     if shared and (np.abs(top + 50.0) <= 50.0).all():
         return np.ascontiguousarray(log_table), np.zeros_like(top)
