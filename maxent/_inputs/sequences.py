@@ -40,6 +40,8 @@ __all__ = [
 
 MISSING = -1  # code of a symbol that was not observed
 _MOST_SYMBOLS = 1_000_000
+_NO_LETTER = MISSING - 1  # of a table from letters to codes
+_BLOCK = 2**15  # letters whose codes stay in the cache
 
 
 # -- symbols -------------------------------------------------------------------------
@@ -181,13 +183,9 @@ def _encoded(
             f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
             "order, for instance alphabet='ACGT'."
         )
-    points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
-    letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
-    codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]
-    order = np.argsort(letters)
-    at = np.minimum(np.searchsorted(letters[order], points), len(letters) - 1)
-    found = Sequences(codes[order][at], offsets)
-    wrong = letters[order][at] != points
+    codes = _looked_up("".join(strings), alphabet, missing)
+    found = Sequences(codes, offsets)
+    wrong = codes == _NO_LETTER
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
         letter = strings[i][t]
@@ -201,6 +199,19 @@ def _encoded(
             f"{remedy}letter."
         )
     return found
+
+
+def _looked_up(text: str, alphabet: str, missing: str) -> NDArray[np.intp]:
+    """Codes of letters by a table of their code points, in blocks for the cache."""
+    code, kind = ("ascii", "u1") if text.isascii() else ("utf-32-le", "<u4")
+    points = np.frombuffer(text.encode(code), dtype=kind)
+    letters = [ord(a) for a in alphabet + missing]
+    table = np.full(max(letters) + 2, _NO_LETTER, dtype=np.intp)
+    table[letters] = [*range(len(alphabet)), *[MISSING] * len(missing)]
+    out = np.empty(len(points), dtype=np.intp)
+    for lo in range(0, len(out), _BLOCK):
+        out[lo : lo + _BLOCK] = table.take(points[lo : lo + _BLOCK], mode="clip")
+    return out
 
 
 def _refuse_letters(strings: list[str], name: str) -> None:

@@ -19,7 +19,7 @@ from maxent._support.typing import FloatArray
 from maxent.kernels._document_counts import sparse_products
 from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models._chain_input import alphabet_size
-from maxent.models.chains.markov import contexts
+from maxent.models.chains.markov import words
 
 _MOST_WORDS = 2**62  # that 64-bit integers can number
 
@@ -190,9 +190,8 @@ def _words(
         raise ValueError(
             f"k={k} with {size} symbols gives more than 2**62 words; use a smaller k."
         )
-    context, at = contexts(found, k - 1, size)
-    owner = np.repeat(np.arange(len(found)), found.lengths)
-    return owner[at], context * size + found.values[at]
+    word, _, owner = (np.concatenate(part) for part in zip(*words(found, k, size)))
+    return owner, word
 
 
 def _counted(

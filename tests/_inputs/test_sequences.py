@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from refusals import refusals, refused
 
+from maxent._inputs import sequences
 from maxent._inputs.sequence_files import read_records, read_sequences
 from maxent._inputs.sequences import (
     decoded,
@@ -57,6 +58,17 @@ def test_strings():
     assert greek[0].tolist() == [1, 0]
     frame = np.array(["AB", "B"], dtype=object)
     assert symbol_sequences(frame, alphabet="AB").lengths.tolist() == [2, 1]
+
+
+def test_letters_beyond_ascii_and_blocks_of_them(monkeypatch):
+    monkeypatch.setattr(sequences, "_BLOCK", 3)
+    letters = "aéλ\U0001d538"
+    text = "λ\U0001d538aé?aλ"
+    found = symbol_sequences([text], alphabet=letters, missing="?")
+    assert found.values.tolist() == [2, 3, 0, 1, -1, 0, 2]
+    for wrong in ("b", "\U0010ffff", "\0"):
+        with pytest.raises(ValueError, match=r"\[1\]\[4\]"):
+            symbol_sequences(["a", "aaaa" + wrong], alphabet=letters)
 
 
 def test_files(tmp_path):
