@@ -22,6 +22,7 @@ _HOMES = {
     "networks.random_field": ("MarkovRandomField",),
     "systems.lds": ("LinearDynamicalSystem",),
     "systems._state_posterior": ("StatePosterior",),
+    "selection": ("Selection", "select"),
 }
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from maxent.models.networks.random_field import (
         MarkovRandomField as MarkovRandomField,
     )
+    from maxent.models.selection import Selection as Selection
+    from maxent.models.selection import select as select
     from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
     from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
     from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS

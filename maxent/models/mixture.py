@@ -66,6 +66,7 @@ class Mixture(RowCriteria, Model):
     """
 
     _data = "rows"
+    _size = "n_components"
     _names = ("weights", "components")
     weights: Array
     components: Any  # an ExponentialFamily with attributes of its own

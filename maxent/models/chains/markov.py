@@ -75,6 +75,7 @@ class MarkovChain(InformationCriteria, Model):
     """
 
     _data = "symbols"
+    _size = "order"
     _fits_of_each = FitsOfEach(is_predictive=True)
     _names = ("start", "transition", "order", "alphabet", "missing")
     _random: ClassVar[bool] = False

@@ -289,8 +289,8 @@ class LinearGaussianNetwork(RowCriteria, Model):
     def n_parameters(self) -> int:
         """Number of free parameters; coefficients of zero are none.
 
-        Those that only set origin, unit and rotation of hidden nodes are left out; there
-        are never more than a Gaussian without structure has.
+        Those that only set origin, unit and rotation of hidden nodes are left out. A
+        Gaussian without structure has the most.
         """
         free = len(self.offsets) + int(np.count_nonzero(self.coefficients))
         free += sum(covariance_parameters(size) for _, size in self.order)
