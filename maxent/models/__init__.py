@@ -23,12 +23,17 @@ _HOMES = {
     "systems.lds": ("LinearDynamicalSystem",),
     "systems._state_posterior": ("StatePosterior",),
     "selection": ("Selection", "select"),
+    "chains.estimator": ("HiddenMarkovEstimator",),
+    "mixture_density": ("MixtureDensity",),
 }
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
     from maxent.models._forecast import Forecast as Forecast
     from maxent.models.base import Model as Model
+    from maxent.models.chains.estimator import (
+        HiddenMarkovEstimator as HiddenMarkovEstimator,
+    )
     from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
     from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM
     from maxent.models.chains.hidden_markov import (
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from maxent.models.chains.hmm import CategoricalHMM as CategoricalHMM
     from maxent.models.chains.markov import MarkovChain as MarkovChain
     from maxent.models.em import EMResult as EMResult
+    from maxent.models.mixture_density import MixtureDensity as MixtureDensity
     from maxent.models.mixture import Mixture as Mixture
     from maxent.models.networks.bayes_net import BayesNet as BayesNet
     from maxent.models.networks.linear_gaussian import (
