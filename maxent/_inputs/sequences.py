@@ -60,7 +60,8 @@ def symbol_sequences(
     ----------
     sequences : Sequences, list of str, list of array-like of int, array-like, or path
         Strings need an alphabet. One array of codes, (n,) or (n, 1), is cut by
-        `lengths`, or is one sequence. Code -1 is a missing observation.
+        `lengths`, or is one sequence; one of integers (n, n_steps) has a sequence in
+        every row. Code -1 is a missing observation.
     lengths : array-like of int, optional
         Lengths of the sequences in one array.
     alphabet : str, optional
@@ -89,6 +90,8 @@ def symbol_sequences(
     if isinstance(sequences, str):
         return _one_string(sequences, alphabet, missing, name)
     sequences = listed(sequences, name)
+    if lengths is None and _is_table(sequences):
+        sequences = list(sequences)
     if isinstance(sequences, list):
         _refuse_none(sequences, name)
     if alphabet is not None:
@@ -103,6 +106,12 @@ def symbol_sequences(
         arrays, offsets = arrays_of(sequences, lengths, _codes_of, name)
         found = Sequences(joined(arrays, np.intp), offsets)
     return _checked_codes(found, n_symbols, name)
+
+
+def _is_table(data: Any) -> bool:
+    """True of an array (n, n_steps) of integers, with a sequence in every row."""
+    whole = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] != 1
+    return whole and data.dtype.kind in "iu"
 
 
 def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:

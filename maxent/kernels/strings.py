@@ -9,6 +9,7 @@ Source: Leslie, Eskin & Noble (2002), The spectrum kernel, section 2.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy import sparse
 from maxent._inputs.letters import complements
 from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support.typing import FloatArray
+from maxent._support.validation import user_stacklevel
 from maxent.kernels._document_counts import sparse_products
 from maxent.kernels._string_words import Words
 from maxent.kernels._unit_diagonal import scaled_by
@@ -77,11 +79,15 @@ def spectrum_features(
     Raises
     ------
     ValueError
-        For sequences shorter than k, letters outside the alphabet (sequence and place
-        are named), alphabets of more than 2^62 words, and `both_strands` of letters
-        without a complement.
+        For letters outside the alphabet (sequence and place are named), alphabets of
+        more than 2^62 words, and `both_strands` of letters without a complement.
     MemoryError
         If the words within so many mismatches do not fit in memory.
+
+    Warns
+    -----
+    UserWarning
+        Of sequences shorter than k, which have no word; the first one is named.
 
     See Also
     --------
@@ -174,8 +180,13 @@ def spectrum_kernel(
     Raises
     ------
     ValueError
-        For sequences shorter than k and letters outside the alphabet; sequence and
-        place are named.
+        For letters outside the alphabet, and with `normalize` for sequences without a
+        word; sequence and place are named.
+
+    Warns
+    -----
+    UserWarning
+        Of sequences shorter than k, which have no word; the first one is named.
 
     See Also
     --------
@@ -227,17 +238,23 @@ def spectrum_kernel(
     return scaled_by(K, own[:n], None if Q is None else own[n:])
 
 
+def _warn_of_short(name: str, found: Sequences, k: int) -> None:
+    short = np.flatnonzero(found.lengths < k)
+    if len(short):
+        warnings.warn(
+            f"{len(short)} of {len(found)} sequences have fewer than k={k} symbols, "
+            f"{name}[{short[0]}] first, and so no word: their counts are zero. Drop "
+            "them, or use a smaller k.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
 def _counted(sides: list[tuple[str, Sequences]], words: Words) -> sparse.csr_array:
     """Counts of the words of the sequences of all sides, one after the other."""
     k, size, n, parts = words.k, words.size, 0, []
     for name, found in sides:
-        short = found.lengths < k
-        if short.any():
-            i = int(np.argmax(short))
-            raise ValueError(
-                f"{name}[{i}] has {found.lengths[i]} symbols, fewer than k={k}; drop "
-                "sequences that are shorter, or use a smaller k."
-            )
+        _warn_of_short(name, found, k)
         parts += [(n + owner, word) for word, _, owner in words_of(found, k, size)]
         n += len(found)
     owner, word = (np.concatenate(part) for part in zip(*parts))

@@ -258,7 +258,7 @@ class Model(ABC):
     def fit_many(
         cls,
         data: Any,
-        *,
+        *sizes: Any,
         init: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -271,6 +271,9 @@ class Model(ABC):
         data : list or array
             One entry per model; an array (n, n_steps) or (n, n_steps, d) has n
             sequences, also where `fit` takes the former for one sequence of vectors.
+        *sizes
+            Arguments that `fit` takes by their place behind the data, such as the
+            number of states.
         init : model or list of models, optional
             Start of every fit, or one for each datum, of models whose `fit` has it.
         n_jobs : int, optional
@@ -302,6 +305,7 @@ class Model(ABC):
         """
         n_jobs = v.check_jobs(n_jobs)
         known = inspect.signature(cls.fit).parameters
+        options = _by_name(cls, sizes, options)
         given = options if init is None else {**options, "init": init}
         unknown = given.keys() - known
         if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
@@ -353,6 +357,20 @@ class Model(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
         return f"{type(self).__name__}({inside})"
+
+
+def _by_name(cls, sizes, options):
+    """Options with those that `fit` takes by their place behind the data."""
+    parameters = inspect.signature(cls.fit).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    twice = [name for name in names[: len(sizes)] if name in options]
+    if len(sizes) > len(names) or twice:
+        more = f"got several values of {twice[0]!r}" if twice else "takes fewer"
+        raise TypeError(
+            f"{cls.__name__}.fit_many() {more}: behind the data, arguments without a "
+            f"name are {', '.join(names) or 'none'}."
+        )
+    return {**options, **dict(zip(names, sizes))}
 
 
 def _fit_one(cls, i, datum, options):

@@ -16,6 +16,7 @@ from maxent._inputs.sequences import (
     symbol_sequences,
     vector_sequences,
 )
+from maxent.datasets import read_fasta
 
 CODES = [[0, 1, 2], [2], [1, -1]]
 
@@ -38,6 +39,33 @@ def test_lists_of_codes(form):
     assert found.lengths.tolist() == [3, 1, 2]
     assert found.place(4) == (2, 0)
     assert [one[0].tolist() for one in found.singles()] == CODES
+
+
+def test_rows_of_integers_are_sequences():
+    X = np.array([[0, 1, 2], [2, -1, 0]], dtype=np.int16)
+    found = symbol_sequences(X)
+    assert found.values.tolist() == [0, 1, 2, 2, -1, 0]
+    assert found.offsets.tolist() == [0, 3, 6]
+    assert symbol_sequences(X[:1]).lengths.tolist() == [3]
+    assert symbol_sequences(X[:1].T).lengths.tolist() == [3]  # one column, one sequence
+    refused(lambda: symbol_sequences(X + 0.5), r"shape \(2, 3\)")
+    refused(lambda: symbol_sequences([X, X]), r"sequences\[0\] has shape \(2, 3\)")
+    refused(lambda: symbol_sequences(X, n_symbols=2), r"sequences\[0\]\[2\]=2")
+
+
+def test_headers_without_a_sequence_are_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "some.fasta"
+    path.write_text(">a\nAC\n>b\n\n>c\n>d\nG\n")
+    told = (
+        r"some.fasta: 2 reads without letters, line 3 with header 'b' first, were left"
+    )
+    with pytest.warns(UserWarning, match=told):
+        assert read_sequences(path) == (["a", "d"], ["AC", "G"])
+    with pytest.warns(UserWarning, match=told):
+        found = read_fasta(path)
+    assert found.ids.tolist() == ["a", "d"] and found.data == ["AC", "G"]
+    path.write_text(">a\n>b\n")
+    refused(lambda: read_sequences(path), "has no sequence")
 
 
 def test_one_array_with_lengths():
@@ -87,8 +115,6 @@ def test_files(tmp_path):
     assert read_sequences(fasta) == (["x 1", "y"], ["ACGT", "A"])
     lines.write_bytes(b"\xef\xbb\xbfACGT\n")
     assert read_sequences(lines) == (["1"], ["ACGT"])
-    fasta.write_text(">x\n>y\nA\n")
-    refused(lambda: read_sequences(fasta), "line 1: the header 'x'")
     lines.write_text("\n")
     refused(lambda: read_sequences(lines), "no sequence")
     fastq = tmp_path / "a.fastq"

@@ -168,15 +168,19 @@ def test_files(tmp_path):
     )
 
 
+def test_short_sequences_have_no_word_and_a_warning_names_the_first():
+    ab = {"k": 3, "alphabet": "AB"}
+    with pytest.warns(UserWarning, match=r"1 of 2 .* k=3 symbols, P\[1\] first"):
+        K = spectrum_kernel(["ABA", "AB"], **ab)
+    np.testing.assert_array_equal(K, [[1, 0], [0, 0]])
+    with pytest.warns(UserWarning, match=r"1 of 1 .* Q\[0\] first"):
+        assert spectrum_kernel(["ABA"], ["B"], **ab) == 0
+    with pytest.warns(UserWarning, match=r"sequences\[0\]"):
+        F = spectrum_features(["A", "BABB"], **ab)
+    np.testing.assert_array_equal(F.sum(axis=1), [0, 2])
+
+
 def test_spectrum_refusals():
-    refused(
-        lambda: spectrum_kernel(["ABA", "AB"], k=3, alphabet="AB"),
-        r"P\[1\] has 2 symbols, fewer than k=3",
-    )
-    refused(
-        lambda: spectrum_kernel(["ABA"], ["B"], k=3, alphabet="AB"), r"Q\[0\] has 1"
-    )
-    refused(lambda: spectrum_features(["A"], 2, alphabet="AB"), r"sequences\[0\]")
     refused(
         lambda: spectrum_kernel(["ABA", "ABC"], k=2, alphabet="AB"),
         r"sequences\[1\]\[2\]='C' is not in the alphabet",

@@ -257,8 +257,9 @@ class MarkovChain(InformationCriteria, Model):
         Parameters
         ----------
         sequences : list of str or of array-like of int, array-like, or path
-            Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
-            path of a FASTA or one-per-line text file. Windows of ``order + 1`` symbols
+            Strings; codes 0, 1, ..., -1 where missing; integers (n, n_steps), a
+            sequence in every row; one array with `lengths`; or the path of a FASTA or
+            one-per-line text file. Windows of ``order + 1`` symbols
             with a missing one are left out.
         order : int, default=1
             How many symbols the next one depends on, >= 0.
