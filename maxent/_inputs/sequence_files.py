@@ -150,15 +150,20 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
         if not (fasta and text.startswith(">")):
             pieces[-1].append("".join(text.split()) if fasta else text)
     sequences = ["".join(part) for part in pieces]
-    whole = [i for i, text in enumerate(sequences) if text]
-    if not whole:
+    found = Records([], [], [], fasta)
+    told = ""
+    for name, text, number in zip(names, sequences, lines):
+        if text:
+            found.names.append(name)
+            found.sequences.append(text)
+            found.lines.append(number)
+        elif not told:
+            told = f"line {number} with header {name!r}"
+    if not found.sequences:
         raise ValueError(f"{file} has no sequence.")
-    first = next((i for i, text in enumerate(sequences) if not text), None)
-    told = "" if first is None else f"line {lines[first]} with header {names[first]!r}"
-    kept = ([some[i] for i in whole] for some in (names, sequences, lines))
-    found = Records(*kept, fasta, len(sequences) - len(whole), told)
     _refuse_controls(file, found.sequences, found.lines)
-    return found
+    empty = len(sequences) - len(found.sequences)
+    return replace(found, empty=empty, first_empty=told)
 
 
 def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:

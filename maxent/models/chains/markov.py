@@ -355,7 +355,8 @@ def words(
         part = np.concatenate([before, codes[max(lo - k + 1, 0) : hi]])
         first = int(np.searchsorted(offsets, lo, side="right")) - 1
         last = int(np.searchsorted(offsets, hi))
-        steps = np.diff(np.clip(offsets[first : last + 1], lo, hi))
+        ends: Codes = np.clip(offsets[first : last + 1], lo, hi)
+        steps = ends[1:] - ends[:-1]
         owner = np.repeat(np.arange(first, last), steps)
         known = np.arange(lo, hi) - offsets[owner] >= k - 1
         word = np.zeros(hi - lo, dtype=np.intp)
@@ -382,7 +383,9 @@ def first_counts(found: Sequences, weights: Array, k: int, n_symbols: int) -> Ar
     symbols = found.values[found.offsets[:-1][longer, None] + np.arange(k)]
     known = (symbols >= 0).all(axis=1)
     word = symbols[known] @ n_symbols ** np.arange(k, dtype=np.intp)[::-1]
-    return np.bincount(word, weights[longer][known], n_symbols**k)
+    counts: Any = np.bincount(word, weights[longer][known], n_symbols**k)
+    out: Array = counts
+    return out
 
 
 def first_symbols(found: Sequences, k: int, n_symbols: int) -> NDArray[np.intp]:

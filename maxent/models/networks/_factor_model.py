@@ -248,11 +248,10 @@ class FactorModel(RowCriteria, Model):
         """
         out = self._codes(X)
         lost = out < 0
-        names = [a for a, some in zip(self.observed, lost.any(axis=0)) if some]
-        if names:
-            likely = self.posterior(out, names, max_table=max_table)
-            for name in names:
-                k = self.observed.index(name)
+        places = {self.observed[k]: k for k in range(out.shape[1]) if lost[:, k].any()}
+        if places:
+            likely = self.posterior(out, tuple(places), max_table=max_table)
+            for name, k in places.items():
                 out[lost[:, k], k] = likely[name][lost[:, k]].argmax(axis=1)
         return out
 
