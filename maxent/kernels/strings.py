@@ -119,7 +119,7 @@ def spectrum_features(
     words = Words.checked(k, gaps, mismatches, size, letters)
     blocks = list(words.blocks(_counted([("sequences", found)], words)))
     used = np.concatenate([columns for _, columns in blocks])
-    F = sparse.hstack([features for features, _ in blocks], format="csr")
+    F: Any = sparse.hstack([features for features, _ in blocks], format="csr")
     # indices of 32 bits where they fit: half of scikit-learn takes no others
     small = max(len(found), words.n_columns, F.nnz) <= np.iinfo(np.int32).max
     kind = np.int32 if small else np.int64
