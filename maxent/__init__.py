@@ -49,6 +49,7 @@ _HOMES = {
         "M3EModel",
         "M3EMotifClassifier",
     ),
+    "models": ("HiddenMarkovEstimator", "MixtureDensity"),
     "_partitions.row_blocks": ("RowBlocks",),
     "_persistence.persistence": ("load", "save"),
     "_support.headers": ("get_include",),
@@ -100,6 +101,10 @@ if TYPE_CHECKING:
         M3EGridClassifier as M3EGridClassifier,
         M3EModel as M3EModel,
         M3EMotifClassifier as M3EMotifClassifier,
+    )
+    from maxent.models import (
+        HiddenMarkovEstimator as HiddenMarkovEstimator,
+        MixtureDensity as MixtureDensity,
     )
 else:
     __all__, __getattr__, __dir__ = lazy_exports(

@@ -60,9 +60,9 @@ MODELS = {
         ),
         *("class 'a'", "with 2 rows of y", "prior='weak'"),
     ),
-    "constant column": (
-        *(lambda: MEDOutlierDetector().fit(np.c_[X, np.ones(30)]), E),
-        *("feature 3", "constant", "drop it"),
+    "constant columns": (
+        *(lambda: MEDOutlierDetector().fit(np.ones((30, 3))), E),
+        *("every feature of X", "constant", "give features that vary"),
     ),
     "column that is constant in a class": (
         *(lambda: MEDGaussianClassifier(prior="improper").fit(np.c_[X, Y], Y), E),

@@ -21,6 +21,7 @@ from maxent import (
     MEDPartialLabelClassifier,
     MEDRegressor,
     MEDTreeClassifier,
+    MixtureDensity,
 )
 from maxent.discrimination import GaussianCentre, GaussianScores, LatentMixture
 
@@ -78,6 +79,10 @@ CASES = {
         (LMEGaussianMixture(covariance_type="spherical"), ()),
         (LMEGaussianMixture(prior="weak"), ()),
         (OfShares(), ()),
+        # 15 rows in 30 columns have no covariance
+        (MixtureDensity(1), SAME_BY_WEIGHT),
+        (MixtureDensity(random_state=0), SAME_BY_WEIGHT),
+        (MixtureDensity(1, "DiagonalGaussian"), ()),
     ],
     ("ignore::sklearn.exceptions.SkipTestWarning",): [
         # working sets end within tol, Newton steps far below it

@@ -264,9 +264,7 @@ def _read(args, labelled):
     except ValueError as error:
         raise CommandError(f"{error}{encoding_remedy(error)}") from None
     if found.empty:
-        tell(
-            f"maxent {args.command}: {found.empty} reads without letters were left out"
-        )
+        tell(f"maxent {args.command}: {found.left_out}")
     if found.fasta:
         places = [
             f"line {line}: the sequence {name!r}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 BASES = "ACGTU"
 CODES = "NRYKMSWBDHV"  # of IUPAC: any base, or one of two or three
 _MOSTLY = 0.9  # share of bases in the letters of nucleic acids, at least
@@ -44,3 +47,16 @@ def in_both_cases(letters: Iterable[str]) -> list[str]:
 def default_unknown(alphabet: str | None) -> str:
     """N for an unknown letter, X where N is a letter itself, as in proteins."""
     return next((a for a in "NX" if a not in (alphabet or "")), "")
+
+
+def complements(alphabet: str | None) -> NDArray[np.intp]:
+    """Codes of the complements of the letters of DNA or RNA, in either case."""
+    letters = alphabet or ""
+    pairs = dict(zip("ACGTUacgtu", "TGCAAtgcaa"))
+    pairs.update((a, b) for a, b in ("AU", "au") if b in letters)
+    if not letters or any(pairs.get(a, "") not in list(letters) for a in letters):
+        raise ValueError(
+            f"alphabet={alphabet!r} has letters without a complement; both_strands is "
+            "for DNA (ACGT) and RNA (ACGU)."
+        )
+    return np.array([letters.index(pairs[a]) for a in letters])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support.files import decode_text, is_missing, read_bytes
+from maxent._support.validation import user_stacklevel
 
 
 def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
@@ -33,10 +35,16 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     Raises
     ------
     ValueError
-        For a file without a sequence, a header of FASTA without one, and records of
-        FASTQ with more or fewer qualities than letters; the line is named.
+        For a file without a sequence, and records of FASTQ with more or fewer qualities
+        than letters; the line is named.
+
+    Warns
+    -----
+    UserWarning
+        If headers of FASTA without a sequence are left out; the first one is named.
     """
     found = read_records(path)
+    warn_of_empty(path, found)
     return found.names, found.sequences
 
 
@@ -44,7 +52,8 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
 class Records:
     """Sequences of a file: names, strings, and the lines where they begin.
 
-    `empty` counts reads of FASTQ without letters, which are left out.
+    `empty` counts records without letters, which are left out; of FASTA `first_empty`
+    has the line and header of the first one.
     """
 
     names: list[str]
@@ -52,6 +61,23 @@ class Records:
     lines: list[int]
     fasta: bool
     empty: int = 0
+    first_empty: str = ""
+
+    @property
+    def left_out(self) -> str:
+        """What was left out, as messages say it."""
+        first = f", {self.first_empty} first," if self.first_empty else ""
+        return f"{self.empty} reads without letters{first} were left out"
+
+
+def warn_of_empty(path: str | os.PathLike[str], found: Records) -> None:
+    """Warn of headers of FASTA without a sequence: results have no place for them."""
+    if found.first_empty:
+        warnings.warn(
+            f"{os.fspath(path)}: {found.left_out}.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
 
 
 def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Records:
@@ -124,15 +150,20 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
         if not (fasta and text.startswith(">")):
             pieces[-1].append("".join(text.split()) if fasta else text)
     sequences = ["".join(part) for part in pieces]
-    if not sequences:
-        raise ValueError(f"{file} has no sequence.")
-    _refuse_controls(file, sequences, lines)
+    found = Records([], [], [], fasta)
+    told = ""
     for name, text, number in zip(names, sequences, lines):
-        if not text:
-            raise ValueError(
-                f"{file}, line {number}: the header {name!r} has no sequence below it."
-            )
-    return Records(names, sequences, lines, fasta)
+        if text:
+            found.names.append(name)
+            found.sequences.append(text)
+            found.lines.append(number)
+        elif not told:
+            told = f"line {number} with header {name!r}"
+    if not found.sequences:
+        raise ValueError(f"{file} has no sequence.")
+    _refuse_controls(file, found.sequences, found.lines)
+    empty = len(sequences) - len(found.sequences)
+    return replace(found, empty=empty, first_empty=told)
 
 
 def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:

@@ -40,6 +40,8 @@ __all__ = [
 
 MISSING = -1  # code of a symbol that was not observed
 _MOST_SYMBOLS = 1_000_000
+_NO_LETTER = MISSING - 1  # of a table from letters to codes
+_BLOCK = 2**15  # letters whose codes stay in the cache
 
 
 # -- symbols -------------------------------------------------------------------------
@@ -58,7 +60,8 @@ def symbol_sequences(
     ----------
     sequences : Sequences, list of str, list of array-like of int, array-like, or path
         Strings need an alphabet. One array of codes, (n,) or (n, 1), is cut by
-        `lengths`, or is one sequence. Code -1 is a missing observation.
+        `lengths`, or is one sequence; one of integers (n, n_steps) has a sequence in
+        every row. Code -1 is a missing observation.
     lengths : array-like of int, optional
         Lengths of the sequences in one array.
     alphabet : str, optional
@@ -87,6 +90,8 @@ def symbol_sequences(
     if isinstance(sequences, str):
         return _one_string(sequences, alphabet, missing, name)
     sequences = listed(sequences, name)
+    if lengths is None and _is_table(sequences):
+        sequences = list(sequences)
     if isinstance(sequences, list):
         _refuse_none(sequences, name)
     if alphabet is not None:
@@ -101,6 +106,12 @@ def symbol_sequences(
         arrays, offsets = arrays_of(sequences, lengths, _codes_of, name)
         found = Sequences(joined(arrays, np.intp), offsets)
     return _checked_codes(found, n_symbols, name)
+
+
+def _is_table(data: Any) -> bool:
+    """True of an array (n, n_steps) of integers, with a sequence in every row."""
+    whole = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] != 1
+    return whole and data.dtype.kind in "iu"
 
 
 def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
@@ -181,13 +192,9 @@ def _encoded(
             f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
             "order, for instance alphabet='ACGT'."
         )
-    points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
-    letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
-    codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]
-    order = np.argsort(letters)
-    at = np.minimum(np.searchsorted(letters[order], points), len(letters) - 1)
-    found = Sequences(codes[order][at], offsets)
-    wrong = letters[order][at] != points
+    codes = _looked_up("".join(strings), alphabet, missing)
+    found = Sequences(codes, offsets)
+    wrong = codes == _NO_LETTER
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
         letter = strings[i][t]
@@ -201,6 +208,19 @@ def _encoded(
             f"{remedy}letter."
         )
     return found
+
+
+def _looked_up(text: str, alphabet: str, missing: str) -> NDArray[np.intp]:
+    """Codes of letters by a table of their code points, in blocks for the cache."""
+    code, kind = ("ascii", "u1") if text.isascii() else ("utf-32-le", "<u4")
+    points = np.frombuffer(text.encode(code), dtype=kind)
+    letters = [ord(a) for a in alphabet + missing]
+    table = np.full(max(letters) + 2, _NO_LETTER, dtype=np.intp)
+    table[letters] = [*range(len(alphabet)), *[MISSING] * len(missing)]
+    out = np.empty(len(points), dtype=np.intp)
+    for lo in range(0, len(out), _BLOCK):
+        out[lo : lo + _BLOCK] = table.take(points[lo : lo + _BLOCK], mode="clip")
+    return out
 
 
 def _refuse_letters(strings: list[str], name: str) -> None:

@@ -12,6 +12,7 @@ from maxent._inputs.sequence_files import (
     identifiers,
     last_words,
     read_records,
+    warn_of_empty,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +43,15 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
     Raises
     ------
     ValueError
-        For a file that is not FASTA, is not in UTF-8 or has no sequence, for a header
-        without a sequence below it; and with `labels` for a header without one, and
-        for headers that end in names.
+        For a file that is not FASTA, is not in UTF-8 or has no sequence; and with
+        `labels` for a header without one, and for headers that end in names.
     OSError
         If the file cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        If headers without a sequence below them are left out; the first one is named.
 
     See Also
     --------
@@ -72,6 +77,7 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
     from sklearn.utils import Bunch
 
     found = read_records(path)
+    warn_of_empty(path, found)
     if not found.fasta:
         raise ValueError(
             f"{os.fspath(path)}, line {found.lines[0]}: a FASTA file begins with '>' "

@@ -33,6 +33,7 @@ from maxent.discrimination.grams.kernel_parameters import (
     check_features,
     check_kernel,
     resolve_gamma,
+    warn_of_gram,
     warn_of_one_entry,
 )
 from maxent.discrimination.grams.vector_kernels import (
@@ -119,6 +120,7 @@ class KernelMachineMixin(CertifiedState):
             X = v.check_gram(X)
         else:
             check_features(X, self.kernel, names_of_columns(self))
+            warn_of_gram(self.kernel, X)
         return X, X if len(keep) == X.shape[0] else self._some_rows(X, keep)
 
     def _some_rows(self, data, rows):

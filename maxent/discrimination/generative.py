@@ -11,7 +11,6 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted
 from maxent._support.typing import (
     ClassWeight,
     FloatArray,
@@ -25,8 +24,9 @@ from maxent.discrimination._generative_base import (
     CategoricalClassifier,
     GenerativeClassifier,
 )
+from maxent.discrimination._varying_features import keep_varying, kept_features, named
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families._singular import FlatFeature, SingularScatter
+from maxent.families._singular import FlatFeature
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -180,43 +180,16 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     def _learn_encoding(self, X):
         """Rows without constant columns, which tell no class from another."""
-        self.features_ = np.arange(X.shape[1])
-        varies = (X[0] != X).any(axis=0)
-        if isinstance(self.prior, NormalInverseWishart) or varies.all():
+        if isinstance(self.prior, NormalInverseWishart):
+            self.features_ = np.arange(X.shape[1])
             return X
-        if not varies.any():
-            raise ValueError(
-                "every feature of X is constant, so that no row tells anything of its "
-                "class; give features that vary."
-            )
-        self.features_ = np.flatnonzero(varies)
-        constant = np.flatnonzero(~varies)
-        warnings.warn(
-            f"{type(self).__name__}: the training rows are constant in "
-            f"{called('feature', constant, names_of_columns(self))}, left out of the "
-            "model.",
-            UserWarning,
-            stacklevel=user_stacklevel(),
-        )
-        return np.ascontiguousarray(X[:, self.features_])
+        return keep_varying(self, X, "anything of its class")
 
     def _encode(self, X):
-        kept = vars(self).get("features_")  # missing in older files
-        if kept is None:
-            return X
-        check_fitted("features_", kept, np.shape(kept), kind="i")
-        if kept.ndim != 1 or not np.isin(kept, np.arange(X.shape[1])).all():
-            raise ValueError(
-                f"the fitted model is inconsistent: features_={v.shown(kept)} must "
-                f"hold numbers of {X.shape[1]} features. Fit it again."
-            )
-        return X if len(kept) == X.shape[1] else X[:, kept]
+        return kept_features(self, X)
 
     def _reworded(self, error):
-        if not isinstance(error, (FlatFeature, SingularScatter)):
-            return str(error)
-        names = names_of_columns(self) or range(self.n_features_in_)
-        return error.with_names([names[k] for k in self.features_])
+        return named(self, error)
 
     def _weak(self, X, weight):
         try:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import motifs as _core
-from maxent._inputs.letters import default_unknown
+from maxent._inputs.letters import complements, default_unknown
 from maxent._inputs.sequences import MISSING, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
@@ -18,7 +18,6 @@ from maxent.minentropy._base import MinEntropyBase
 from maxent.minentropy._features import ListedFeatures, side_rows
 from maxent.minentropy.classifier import Init, Solver
 
-_COMPLEMENTS = {"A": "T", "C": "G", "G": "C", "T": "A", "U": "A"}
 _MOST_WORDS = 100_000
 
 
@@ -360,13 +359,7 @@ class M3EMotifClassifier(MinEntropyBase):
     def _complement(self):
         if not self.both_strands:
             return None
-        pairs = dict(_COMPLEMENTS, A="U") if "U" in self.alphabet else _COMPLEMENTS
-        if any(pairs.get(a, "?") not in self.alphabet for a in self.alphabet):
-            raise ValueError(
-                f"alphabet={self.alphabet!r} has letters without a complement; "
-                "both_strands is for DNA (ACGT) and RNA (ACGU)."
-            )
-        return np.array([self.alphabet.index(pairs[a]) for a in self.alphabet])
+        return complements(self.alphabet)
 
     def _one_sided(self, K):
         return K == 2

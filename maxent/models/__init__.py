@@ -22,12 +22,18 @@ _HOMES = {
     "networks.random_field": ("MarkovRandomField",),
     "systems.lds": ("LinearDynamicalSystem",),
     "systems._state_posterior": ("StatePosterior",),
+    "selection": ("Selection", "select"),
+    "chains.estimator": ("HiddenMarkovEstimator",),
+    "mixture_density": ("MixtureDensity",),
 }
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
     from maxent.models._forecast import Forecast as Forecast
     from maxent.models.base import Model as Model
+    from maxent.models.chains.estimator import (
+        HiddenMarkovEstimator as HiddenMarkovEstimator,
+    )
     from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
     from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM
     from maxent.models.chains.hidden_markov import (
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from maxent.models.chains.hmm import CategoricalHMM as CategoricalHMM
     from maxent.models.chains.markov import MarkovChain as MarkovChain
     from maxent.models.em import EMResult as EMResult
+    from maxent.models.mixture_density import MixtureDensity as MixtureDensity
     from maxent.models.mixture import Mixture as Mixture
     from maxent.models.networks.bayes_net import BayesNet as BayesNet
     from maxent.models.networks.linear_gaussian import (
@@ -44,6 +51,8 @@ if TYPE_CHECKING:
     from maxent.models.networks.random_field import (
         MarkovRandomField as MarkovRandomField,
     )
+    from maxent.models.selection import Selection as Selection
+    from maxent.models.selection import select as select
     from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
     from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
     from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS

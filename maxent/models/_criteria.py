@@ -1,4 +1,4 @@
-"""Information criteria: to choose the number of states from the data of the fit.
+"""Information criteria: to choose the size of a model from the data of the fit.
 
 Sources: Akaike (1974), A new look at the statistical model identification; Schwarz
 (1978), Estimating the dimension of a model.
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._inputs.sequences import Sequences
+from maxent._support import validation as v
 
 
 class InformationCriteria(ABC):
@@ -47,7 +48,7 @@ class InformationCriteria(ABC):
             ``2 * n_parameters - 2 * log_likelihood``, in nats.
         """
         total = self.log_likelihood(sequences, lengths).sum()
-        return float(2.0 * self.n_parameters - 2.0 * total)
+        return _penalised(self.n_parameters, 2.0, total)
 
     def bic(self, sequences: Any, lengths: ArrayLike | None = None) -> float:
         """Schwarz's criterion, which takes smaller models than `aic`.
@@ -67,7 +68,63 @@ class InformationCriteria(ABC):
         values = found.values
         seen = values >= 0 if values.ndim == 1 else ~np.isnan(values).all(axis=1)
         size = np.log(max(int(seen.sum()), 1))
-        return float(self.n_parameters * size - 2.0 * self.log_likelihood(found).sum())
+        return _penalised(self.n_parameters, size, self.log_likelihood(found).sum())
+
+
+class RowCriteria(ABC):
+    """AIC and BIC of models of rows, from their log-likelihood."""
+
+    @abstractmethod
+    def log_likelihood(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log-likelihood of every row."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Number of free parameters, those that change the law of rows."""
+
+    def _n_observed(self, X: ArrayLike) -> int:
+        """Number of rows of which something is observed."""
+        rows = v.as_doubles("X", X)
+        return int(np.count_nonzero(~np.isnan(rows.reshape(len(rows), -1)).all(axis=1)))
+
+    def aic(self, X: ArrayLike) -> float:
+        """Akaike's criterion: the model of the smallest one predicts best.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows, as for `log_likelihood`: the data of the fit.
+
+        Returns
+        -------
+        float
+            ``2 * n_parameters - 2 * log_likelihood``, in nats.
+        """
+        return _penalised(self.n_parameters, 2.0, self.log_likelihood(X).sum())
+
+    def bic(self, X: ArrayLike) -> float:
+        """Schwarz's criterion, which takes smaller models than `aic`.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows, as for `log_likelihood`: the data of the fit.
+
+        Returns
+        -------
+        float
+            ``n_parameters * log(n) - 2 * log_likelihood`` in nats, with n rows of which
+            something is observed.
+        """
+        total = self.log_likelihood(X).sum()
+        size = np.log(max(self._n_observed(X), 1))
+        return _penalised(self.n_parameters, size, total)
+
+
+def _penalised(n_parameters: int, each: float, total: float) -> float:
+    """Criterion of a log-likelihood, in which each parameter costs as much."""
+    return float(n_parameters * each - 2.0 * total)
 
 
 def free_probabilities(table: NDArray[np.float64]) -> int:

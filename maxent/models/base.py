@@ -115,6 +115,7 @@ class Model(ABC):
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
     _random: ClassVar[bool] = True  # True if `fit` takes random_state
+    _size: ClassVar[str] = "n_states"  # argument of `fit` that `select` chooses
     # data of one model in a kernel between models: "symbols", "series", "rows"; or none
     _data: ClassVar[str] = ""
     _fits_of_each: ClassVar[FitsOfEach] = FitsOfEach()
@@ -257,7 +258,7 @@ class Model(ABC):
     def fit_many(
         cls,
         data: Any,
-        *,
+        *sizes: Any,
         init: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -270,6 +271,9 @@ class Model(ABC):
         data : list or array
             One entry per model; an array (n, n_steps) or (n, n_steps, d) has n
             sequences, also where `fit` takes the former for one sequence of vectors.
+        *sizes
+            Arguments that `fit` takes by their place behind the data, such as the
+            number of states.
         init : model or list of models, optional
             Start of every fit, or one for each datum, of models whose `fit` has it.
         n_jobs : int, optional
@@ -301,6 +305,7 @@ class Model(ABC):
         """
         n_jobs = v.check_jobs(n_jobs)
         known = inspect.signature(cls.fit).parameters
+        options = _by_name(cls, sizes, options)
         given = options if init is None else {**options, "init": init}
         unknown = given.keys() - known
         if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
@@ -323,7 +328,7 @@ class Model(ABC):
     def _warned(self, tol: float, max_iter: int) -> Self:
         """This model, after a warning if its fit did not converge."""
         result = self.fit_result
-        if _is_open(result) and not one_of_many():
+        if is_open(result) and not one_of_many():
             _warn(type(self).__name__, result, tol, max_iter)
         return self
 
@@ -352,6 +357,20 @@ class Model(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
         return f"{type(self).__name__}({inside})"
+
+
+def _by_name(cls, sizes, options):
+    """Options with those that `fit` takes by their place behind the data."""
+    parameters = inspect.signature(cls.fit).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    twice = [name for name in names[: len(sizes)] if name in options]
+    if len(sizes) > len(names) or twice:
+        more = f"got several values of {twice[0]!r}" if twice else "takes fewer"
+        raise TypeError(
+            f"{cls.__name__}.fit_many() {more}: behind the data, arguments without a "
+            f"name are {', '.join(names) or 'none'}."
+        )
+    return {**options, **dict(zip(names, sizes))}
 
 
 def _fit_one(cls, i, datum, options):
@@ -403,7 +422,7 @@ def _short(value: Any) -> str:
     return " ".join(np.array2string(value, separator=", ", precision=6).split())
 
 
-def _is_open(result: EMResult | None) -> TypeGuard[EMResult]:
+def is_open(result: EMResult | None) -> TypeGuard[EMResult]:
     """True if a fit ended without converging, and no callback has stopped it."""
     return not (result is None or result.converged or result.status is Status.STOPPED)
 
@@ -418,7 +437,7 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
         unit = "of the objective" if result.size is None else "per observed value"
         reached = f"the last gain was {gain:.1e} {unit}, tol={tol:g} asked"
         remedy = f"raise max_iter (now {max_iter}) or tol"
-    _convergence_warning(
+    convergence_warning(
         f"{name}.fit stopped with status {result.status.value!r} after "
         f"{result.n_iter} iterations: {reached}; {remedy}."
     )
@@ -427,17 +446,18 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
 def warn_of_many(name: str, models: Sequence[Model]) -> None:
     """One ConvergenceWarning for all fits that did not converge."""
     found = [(i, m.fit_result) for i, m in enumerate(models)]
-    open_ = [(i, result) for i, result in found if _is_open(result)]
+    open_ = [(i, result) for i, result in found if is_open(result)]
     if open_:
         most = max(result.n_iter for _, result in open_)
-        _convergence_warning(
+        convergence_warning(
             f"{name}.fit_many: {len(open_)} of {len(models)} fits did not converge, "
             f"that of data[{open_[0][0]}] first (after up to {most} iterations); raise "
             "max_iter or tol. Each model's fit_result says how it ended."
         )
 
 
-def _convergence_warning(text: str) -> None:
+def convergence_warning(text: str) -> None:
+    """Warn that fits did not converge, at the line of the caller of the package."""
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(text, ConvergenceWarning, stacklevel=user_stacklevel())

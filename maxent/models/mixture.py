@@ -21,6 +21,7 @@ from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
 from maxent.families.base import family_named
 from maxent.models._components import log_densities
+from maxent.models._criteria import RowCriteria, free_probabilities
 from maxent.models._family_choice import (
     Family,
     categories_of,
@@ -35,7 +36,7 @@ from maxent.models.base import Model, maximize_by_em
 Array = NDArray[np.float64]
 
 
-class Mixture(Model):
+class Mixture(RowCriteria, Model):
     """Finite mixture ``p(x) = sum_h weights[h] p_h(x)``.
 
     Parameters
@@ -65,6 +66,7 @@ class Mixture(Model):
     """
 
     _data = "rows"
+    _size = "n_components"
     _names = ("weights", "components")
     weights: Array
     components: Any  # an ExponentialFamily with attributes of its own
@@ -87,6 +89,14 @@ class Mixture(Model):
     def n_components(self) -> int:
         """Number of components."""
         return len(self.weights)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters; weights of zero are none."""
+        return free_probabilities(self.weights) + self.components._n_free()
+
+    def _n_observed(self, X: ArrayLike) -> int:
+        return super()._n_observed(coded(X, self.categories))
 
     @property
     def event_shape(self) -> tuple[int, ...]:

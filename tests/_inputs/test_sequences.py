@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from refusals import refusals, refused
 
+from maxent._inputs import sequences
 from maxent._inputs.sequence_files import read_records, read_sequences
 from maxent._inputs.sequences import (
     decoded,
@@ -15,6 +16,7 @@ from maxent._inputs.sequences import (
     symbol_sequences,
     vector_sequences,
 )
+from maxent.datasets import read_fasta
 
 CODES = [[0, 1, 2], [2], [1, -1]]
 
@@ -39,6 +41,33 @@ def test_lists_of_codes(form):
     assert [one[0].tolist() for one in found.singles()] == CODES
 
 
+def test_rows_of_integers_are_sequences():
+    X = np.array([[0, 1, 2], [2, -1, 0]], dtype=np.int16)
+    found = symbol_sequences(X)
+    assert found.values.tolist() == [0, 1, 2, 2, -1, 0]
+    assert found.offsets.tolist() == [0, 3, 6]
+    assert symbol_sequences(X[:1]).lengths.tolist() == [3]
+    assert symbol_sequences(X[:1].T).lengths.tolist() == [3]  # one column, one sequence
+    refused(lambda: symbol_sequences(X + 0.5), r"shape \(2, 3\)")
+    refused(lambda: symbol_sequences([X, X]), r"sequences\[0\] has shape \(2, 3\)")
+    refused(lambda: symbol_sequences(X, n_symbols=2), r"sequences\[0\]\[2\]=2")
+
+
+def test_headers_without_a_sequence_are_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "some.fasta"
+    path.write_text(">a\nAC\n>b\n\n>c\n>d\nG\n")
+    told = (
+        r"some.fasta: 2 reads without letters, line 3 with header 'b' first, were left"
+    )
+    with pytest.warns(UserWarning, match=told):
+        assert read_sequences(path) == (["a", "d"], ["AC", "G"])
+    with pytest.warns(UserWarning, match=told):
+        found = read_fasta(path)
+    assert found.ids.tolist() == ["a", "d"] and found.data == ["AC", "G"]
+    path.write_text(">a\n>b\n")
+    refused(lambda: read_sequences(path), "has no sequence")
+
+
 def test_one_array_with_lengths():
     flat = np.concatenate(CODES)
     for X in (flat, flat[:, None], flat.tolist()):
@@ -59,6 +88,17 @@ def test_strings():
     assert symbol_sequences(frame, alphabet="AB").lengths.tolist() == [2, 1]
 
 
+def test_letters_beyond_ascii_and_blocks_of_them(monkeypatch):
+    monkeypatch.setattr(sequences, "_BLOCK", 3)
+    letters = "aéλ\U0001d538"
+    text = "λ\U0001d538aé?aλ"
+    found = symbol_sequences([text], alphabet=letters, missing="?")
+    assert found.values.tolist() == [2, 3, 0, 1, -1, 0, 2]
+    for wrong in ("b", "\U0010ffff", "\0"):
+        with pytest.raises(ValueError, match=r"\[1\]\[4\]"):
+            symbol_sequences(["a", "aaaa" + wrong], alphabet=letters)
+
+
 def test_files(tmp_path):
     fasta = tmp_path / "a.fasta"
     fasta.write_text(">x 1\nAC\nGT\n\n>y\nA\n")
@@ -75,8 +115,6 @@ def test_files(tmp_path):
     assert read_sequences(fasta) == (["x 1", "y"], ["ACGT", "A"])
     lines.write_bytes(b"\xef\xbb\xbfACGT\n")
     assert read_sequences(lines) == (["1"], ["ACGT"])
-    fasta.write_text(">x\n>y\nA\n")
-    refused(lambda: read_sequences(fasta), "line 1: the header 'x'")
     lines.write_text("\n")
     refused(lambda: read_sequences(lines), "no sequence")
     fastq = tmp_path / "a.fastq"

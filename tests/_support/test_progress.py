@@ -210,6 +210,8 @@ NOT_ITERATIVE = {
     "ChowLiuClassifier",
     "FisherFeatures",
     "FisherScores",
+    "HiddenMarkovEstimator",  # the models' own fits have a callback
+    "MixtureDensity",
     "Pipeline",
     "ProductKernel",
 }

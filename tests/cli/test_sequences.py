@@ -169,7 +169,6 @@ def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
     "text, words",
     [
         ("", "has no sequence"),
-        (">a x\n>b y\nAC\n", "line 1"),
         ("ACA x\nCAC\n", "line 2: the sequence has no label"),
         (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
         ("ACA x\nCAC ?\n", "line 2: the sequence has the label '?', which stands for"),
@@ -416,6 +415,10 @@ def test_reads_without_letters_are_left_out_and_told(run, fasta, tmp_path):
         and len(read_rows(out)) == 2
         and "reads without letters were left out" in err
     )
+    reads.write_text(">a\nACA\n>b\n>c\nCA\n")
+    code, out, err = run("predict", tmp_path / "m", reads)
+    assert code == 0 and [row[0] for row in read_rows(out)[1:]] == ["a", "c"]
+    assert "1 reads without letters, line 3 with header 'b' first, were left" in err
 
 
 def test_fits_that_stop_early_are_told_once(run, lines, tmp_path, monkeypatch):

@@ -5,10 +5,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
 
 from maxent import MaxEntClassifier, MEDClassifier, MEDRegressor
+from maxent.kernels import ProductKernel
 
 CONSTANT = {  # parameters, scale of X, scale of y, remedy
     "wide tube": ({"epsilon": 10.0}, 1.0, 1.0, "epsilon=0.1, sharpness=10"),
@@ -88,3 +91,19 @@ def test_labels_of_few_rows_each_are_told_of_before_the_work(case):
     with pytest.raises(UserWarning, match=words):  # an error in these tests
         model.fit(X, y)
     assert not hasattr(model, "converged_")
+
+
+@pytest.mark.parametrize("machine", [MEDClassifier(), MEDRegressor("linear")])
+def test_a_kernel_matrix_as_features_is_named(machine, rng):
+    y = np.repeat([0, 1], 10)
+    tables = rng.normal(size=(20, 30, 2)) * (1.0 + y)[:, None, None]
+    told = r"20 rows and columns.*pass kernel='precomputed'"
+    for normalize in (True, False):
+        kernel = ProductKernel("Gaussian", normalize=normalize)
+        with pytest.warns(UserWarning, match=told):
+            make_pipeline(kernel, clone(machine)).fit(tables, y)
+        right = clone(machine).set_params(kernel="precomputed")
+        make_pipeline(kernel, right).fit(tables, y)  # warns of nothing
+    Z = rng.normal(size=(20, 20))
+    for features in (np.eye(20), Z, Z + Z.T, sp.csr_array(Z @ Z.T)):
+        clone(machine).set_params(tol=1.0).fit(features, y)

@@ -24,11 +24,12 @@ NOTHING_TO_LEARN = {
     ),
     "results and their statuses": (
         "DualResult MaxMargin Status EMResult Forecast StatePosterior "
-        "SwitchingPosterior NoAdmissibleCandidateError"
+        "SwitchingPosterior NoAdmissibleCandidateError Selection"
     ),
     "base classes and checks of a user's own": (
         "ConjugatePrior ExponentialFamily Model check_block check_feature_map"
     ),
+    "forms of models that have rows": "HiddenMarkovEstimator MixtureDensity select",
     "settings, and counts from counts": "TrustBall states_per_sequence",
     "files, headers, layouts": "get_include load save RowBlocks",
 }

@@ -52,6 +52,93 @@ def test_words_are_counted(k, rng):
     assert np.linalg.eigvalsh(K)[0] > -1e-12 * np.trace(K)
 
 
+def columns_by_enumeration(word, k, gaps, mismatches, both, letters="ACGT"):
+    """Numbers of the columns in which a word is counted, by looking at all words."""
+    pairs = dict(zip("ACGT*", "TGCA*"))
+    kept = list(itertools.combinations(range(k), k - gaps))
+    names = {}  # words with a star at every gap, in the order of the columns
+    for places in kept:
+        for own in itertools.product(letters, repeat=k - gaps):
+            name = ["*"] * k
+            for i, a in zip(places, own):
+                name[i] = a
+            names["".join(name)] = len(names)
+    out = []
+    for name, number in names.items():
+        differ = sum(a not in ("*", b) for a, b in zip(name, word))
+        if differ <= mismatches:
+            mirror = "".join(pairs[a] for a in reversed(name))
+            out.append(min(number, names[mirror]) if both else number)
+    return out, len(names)
+
+
+@pytest.mark.parametrize(
+    "k, gaps, mismatches, both",
+    [
+        (4, 0, 1, False),
+        (3, 0, 2, False),
+        (4, 2, 0, False),
+        (3, 1, 1, False),
+        (3, 0, 0, True),
+        (4, 0, 1, True),
+        (4, 2, 0, True),
+        (3, 1, 1, True),
+        (4, 1, 1, True),
+    ],
+)
+def test_gaps_mismatches_and_strands_by_enumeration(k, gaps, mismatches, both, rng):
+    X = [*strings(rng, 4, low=k, high=9), "ACNNNGTTA", "N" * k]
+    options = {"gaps": gaps, "mismatches": mismatches, "both_strands": both}
+    options |= {"alphabet": "ACGT", "missing": "N"}
+    expected = None
+    for i, x in enumerate(X):
+        for t in range(len(x) - k + 1):
+            if "N" in (word := x[t : t + k]):
+                continue
+            at, n = columns_by_enumeration(word, k, gaps, mismatches, both)
+            expected = np.zeros((len(X), n)) if expected is None else expected
+            np.add.at(expected[i], at, 1.0)
+    F = spectrum_features(X, k, **options)
+    assert F.has_canonical_format and F.indices.dtype == np.int32
+    np.testing.assert_array_equal(F.toarray(), expected)
+    K = expected @ expected.T
+    np.testing.assert_array_equal(spectrum_kernel(X, k=k, **options), K)
+    np.testing.assert_array_equal(spectrum_kernel(X[:2], X, k=k, **options), K[:2])
+    own = np.sqrt(np.diagonal(K)[:-1])
+    part = spectrum_kernel(X[:2], X[:-1], k=k, normalize=True, **options)
+    np.testing.assert_allclose(part, (K[:-1, :-1] / own / own[:, None])[:2], rtol=1e-14)
+    if both:
+        mirror = [x[::-1].translate(str.maketrans("ACGT", "TGCA")) for x in X]
+        np.testing.assert_array_equal(
+            spectrum_features(mirror, k, **options).toarray(), expected
+        )
+
+
+def test_mismatches_of_large_alphabets(rng):
+    X = rng.integers(20, size=(3, 12))
+    F = spectrum_features(list(X), 3, mismatches=1, n_symbols=20)
+    assert F.sum() == 3 * 10 * (1 + 3 * 19)
+    one = spectrum_kernel(list(X), k=9, mismatches=1, n_symbols=20, n_jobs=1)
+    two = spectrum_kernel(list(X), k=9, mismatches=1, n_symbols=20, n_jobs=2)
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"gaps": 2, "mismatches": 1}, "gaps=2 and mismatches=1 leave none of k=3"),
+        ({"gaps": -1}, "gaps=-1"),
+        ({"mismatches": 0.5}, "mismatches=0.5"),
+        ({"both_strands": True}, "alphabet='AB' has letters without a complement"),
+    ],
+)
+def test_words_that_are_none_are_refused(options, message):
+    for call in (spectrum_features, spectrum_kernel):
+        refused(
+            lambda call=call: call(["ABAB"], k=3, alphabet="AB", **options), message
+        )
+
+
 def test_codes_lengths_and_missing_symbols():
     F = spectrum_features(["ABNBA"], 2, alphabet="AB", missing="N").toarray()
     np.testing.assert_array_equal(F, [[0, 1, 1, 0]])
@@ -81,15 +168,19 @@ def test_files(tmp_path):
     )
 
 
+def test_short_sequences_have_no_word_and_a_warning_names_the_first():
+    ab = {"k": 3, "alphabet": "AB"}
+    with pytest.warns(UserWarning, match=r"1 of 2 .* k=3 symbols, P\[1\] first"):
+        K = spectrum_kernel(["ABA", "AB"], **ab)
+    np.testing.assert_array_equal(K, [[1, 0], [0, 0]])
+    with pytest.warns(UserWarning, match=r"1 of 1 .* Q\[0\] first"):
+        assert spectrum_kernel(["ABA"], ["B"], **ab) == 0
+    with pytest.warns(UserWarning, match=r"sequences\[0\]"):
+        F = spectrum_features(["A", "BABB"], **ab)
+    np.testing.assert_array_equal(F.sum(axis=1), [0, 2])
+
+
 def test_spectrum_refusals():
-    refused(
-        lambda: spectrum_kernel(["ABA", "AB"], k=3, alphabet="AB"),
-        r"P\[1\] has 2 symbols, fewer than k=3",
-    )
-    refused(
-        lambda: spectrum_kernel(["ABA"], ["B"], k=3, alphabet="AB"), r"Q\[0\] has 1"
-    )
-    refused(lambda: spectrum_features(["A"], 2, alphabet="AB"), r"sequences\[0\]")
     refused(
         lambda: spectrum_kernel(["ABA", "ABC"], k=2, alphabet="AB"),
         r"sequences\[1\]\[2\]='C' is not in the alphabet",

@@ -1,16 +1,20 @@
 """Free parameters, AIC and BIC."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from models.state_space_cases import random_factorial, random_lds
 from oracles import state_space as dense
 from refusals import refused
+from sklearn.mixture import GaussianMixture
 
+from maxent.families import Categorical, DiagonalGaussian, Gaussian, Poisson
 from maxent.models import (
     CategoricalHMM,
     GaussianHMM,
     LinearDynamicalSystem,
     MarkovChain,
+    Mixture,
 )
 
 half = np.full(2, 0.5)
@@ -85,3 +89,42 @@ def test_free_parameters_are_the_rank_of_the_law():
 def test_systems_that_vary_have_no_count(rng):
     varying = random_lds(rng, 1, 1, steps=4)
     refused(lambda: varying.n_parameters, "varies over n_steps=4")
+
+
+@pytest.mark.parametrize(
+    "components, count",
+    [
+        (Poisson([1.0, 3.0]), 1 + 2),
+        (Gaussian(np.zeros((2, 3)), [np.eye(3)] * 2), 1 + 2 * 9),
+        (DiagonalGaussian(np.zeros((2, 3)), np.ones((2, 3))), 1 + 2 * 6),
+        (Categorical(np.full((2, 4), 0.25)), 1 + 2 * 3),
+    ],
+)
+def test_criteria_of_mixtures_are_those_of_their_rows(components, count, rng):
+    model = Mixture(half, components)
+    X = model.sample(9, rng)
+    total, n = model.log_likelihood(X).sum(), 9
+    if isinstance(components, (Gaussian, DiagonalGaussian)):
+        X[0, 1], X[2], n = np.nan, np.nan, 8
+        total = model.log_likelihood(X).sum()
+    assert model.n_parameters == count
+    assert model.aic(X) == pytest.approx(2 * count - 2 * total)
+    assert model.bic(X) == pytest.approx(np.log(n) * count - 2 * total)
+    assert Mixture([1.0, 0.0], components).n_parameters == count - 1
+
+
+def test_bic_of_a_mixture_is_that_of_scikit_learn(rng):
+    X = np.concatenate([rng.normal(size=(40, 2)), 5.0 + rng.normal(size=(40, 2))])
+    peer = GaussianMixture(2, random_state=0).fit(X)
+    model = Mixture(peer.weights_, Gaussian(peer.means_, peer.covariances_))
+    assert model.bic(X) == pytest.approx(peer.bic(X), rel=1e-9)
+    assert model.aic(X) == pytest.approx(peer.aic(X), rel=1e-9)
+
+
+def test_rows_with_text_count_like_others(rng):
+    X = pd.DataFrame({"kind": rng.choice(["a", "b"], 30), "x": rng.normal(size=30)})
+    family = {"kind": Categorical, "x": Gaussian}
+    model = Mixture.fit(X, n_components=2, family=family, n_init=1, random_state=0)
+    total = model.log_likelihood(X).sum()
+    assert model.n_parameters == 1 + 2 * (1 + 2)
+    assert model.bic(X) == pytest.approx(7 * np.log(30) - 2 * total)

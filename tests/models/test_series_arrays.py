@@ -87,3 +87,37 @@ def test_models_remember_the_columns_of_data_frames(cls, options, rng):
     many = cls.fit_many([frame, frame], random_state=0, **options)
     assert many[1].feature_names == ["a", "b"]
     assert cls.fit(frame.to_numpy(), random_state=0, **options).feature_names is None
+
+
+@pytest.mark.parametrize(
+    "cls, options",
+    [
+        (CategoricalHMM, {"n_states": 2, "max_iter": 3, "random_state": 0}),
+        (MarkovChain, {}),
+    ],
+)
+def test_rows_of_integers_are_sequences_of_symbols(cls, options, rng):
+    X = rng.integers(0, 3, size=(5, 9))
+    model = cls.fit(X, **options)
+    assert model == cls.fit(list(X), **options)
+    assert model.log_likelihood(X).shape == (5,)
+
+
+@pytest.mark.parametrize(
+    "cls, size, name",
+    [
+        (CategoricalHMM, 2, "n_states"),
+        (GaussianHMM, 2, "n_states"),
+        (LinearDynamicalSystem, 1, "n_states"),
+        (MarkovChain, 2, "order"),
+        (FactorialHMM, [2], "n_states"),
+    ],
+)
+def test_fit_many_takes_the_number_by_its_place(cls, size, name, rng):
+    X = list(rng.integers(0, 3, size=(2, 20)))
+    options = {} if cls is MarkovChain else {"max_iter": 2, "random_state": 0}
+    assert cls.fit_many(X, size, **options) == cls.fit_many(
+        X, **{name: size}, **options
+    )
+    refused(lambda: cls.fit_many(X, size, **{name: size}), name)
+    refused(lambda: cls.fit_many(X, size, None, None, None), "fit_many")

@@ -27,10 +27,11 @@ from maxent._support.typing import (
     MarginName,
     NDArray,
 )
-from maxent._support.validation import called, names_of_columns
+from maxent._support.validation import names_of_columns
 from maxent.discrimination._generative_base import say_how_it_ended
 from maxent.discrimination._margin_parameters import at_level
 from maxent.discrimination._tree_parameters import check_two_features
+from maxent.discrimination._varying_features import keep_varying, kept_features, named
 from maxent.discrimination.detection._latent_rounds import baselines
 from maxent.discrimination.detection._outlier_base import OutlierBase, idle
 from maxent.discrimination.detection._outlier_models import (
@@ -126,6 +127,9 @@ class MEDOutlierDetector(OutlierBase):
         Their multipliers.
     categories_ : list of ndarray
         Categories of every feature; for "multinomial" and "tree" only.
+    features_ : ndarray of int
+        Features in a model of Gaussians: all but those that are constant in the
+        training rows, of which a warning tells.
     total_weight_ : float
         Sum of the weights of the training rows; for "multinomial" and "tree" only.
     divergences_ : ndarray
@@ -167,6 +171,7 @@ n_features_in_
 
     posterior_: Any
     categories_: list[NDArray[Any]]
+    features_: NDArray[np.intp]
     total_weight_: float
 
     def __init__(
@@ -265,6 +270,9 @@ n_features_in_
             self.categories_ = learn_categories(X, self.missing, names)
             X = encode_categories(X, self.categories_, "error", self.missing, names)
             self.total_weight_ = float(weight.sum())
+        elif self._is("gaussian"):
+            told, loss = "what is normal", ": other values there are not noticed"
+            X = keep_varying(self, X, told, loss)
         prior = self._prior(X, weight)
         if mixture is None:
             self._fit_block(prior, X, settings, weight, keep)
@@ -362,19 +370,12 @@ n_features_in_
 
     def _prior(self, X, weight):
         if self._is("gaussian"):
-            constant = np.flatnonzero((X[0] == X).all(axis=0))
-            if len(constant):
-                several = len(constant) > 1
-                them, one = ("them", "those") if several else ("it", "the one")
-                raise ValueError(
-                    f"{called('feature', constant, names_of_columns(self))} of X: "
-                    "constant in the training rows, which give no scale, so that any "
-                    f"other value is an outlier; drop {them}, and compare new values "
-                    f"with {one} of training."
-                )
             mixture = self._mixture()
             parts = None if mixture is None else groups(mixture, X, weight)
-            return NormalInverseWishart.weak(X, weight, parts)
+            try:
+                return NormalInverseWishart.weak(X, weight, parts)
+            except ValueError as error:
+                raise ValueError(named(self, error)) from None
         if self._categorical():
             sizes = [len(known) for known in self.categories_]
             return CATEGORICAL[self._rows_model](1.0, sizes)
@@ -449,7 +450,7 @@ n_features_in_
             if self.missing is None:
                 unseen &= ~missing_values(X)
             return self._scores(known, unseen)
-        return self._scores(X)
+        return self._scores(kept_features(self, X))
 
     def _scores(self, X, unseen=None):
         """Scores of checked rows; of categories their codes, and which are unseen."""

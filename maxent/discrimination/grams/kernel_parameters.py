@@ -143,6 +143,29 @@ def check_features(X, kernel, columns=None):
         v.check_range("X", X, limit, at=True, columns=columns)
 
 
+def warn_of_gram(kernel, X):
+    """Warn of features that are a Gram matrix, whose kernel should be "precomputed".
+
+    That is a square matrix, symmetric to the last bit, whose entries are no larger than
+    the roots of the products of the diagonal ones, as of inner products.
+    """
+    if callable(kernel) or sp.issparse(X) or X.shape[0] != X.shape[1] or len(X) < 3:
+        return
+    if not (X[0] == X[:, 0]).all() or not (X == X.T).all():
+        return
+    own = np.diagonal(X)
+    excess = X * X - np.outer(own, own) * (1 + 1e-6)
+    bounded = own.min() > 0 and excess.max() <= 0
+    if bounded and np.count_nonzero(X) > len(X):
+        warnings.warn(
+            f"X is a symmetric matrix of {len(X)} rows and columns, as a kernel matrix "
+            f"is, and kernel={v.shown(kernel)} takes its columns as features; if it is "
+            "one, pass kernel='precomputed'.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
 def check_callable(kernel, X):
     """Refuse a kernel function that fails on eight rows of X or is not symmetric."""
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]

@@ -50,7 +50,7 @@ from maxent.models import (
     SwitchingLDS,
 )
 from maxent.models.chains.hidden_markov import HiddenMarkovModel
-from maxent.models.chains.markov import contexts, first_symbols
+from maxent.models.chains.markov import first_symbols, words
 from maxent.models.networks._elimination import MAX_TABLE
 from maxent.models.networks.bayes_net import BayesNet
 from maxent.models.networks.random_field import MarkovRandomField
@@ -153,10 +153,9 @@ class MarkovScorer(Scorer):
         v.check_memory(f"order={M.order}, the scores", n, 24.0 * n * cells)
         log_lik = M.log_likelihood(found)
         refuse_impossible(log_lik)
-        context, at = contexts(found, M.order, O)
-        owner = np.repeat(np.arange(n), found.lengths)[at]
-        place = owner * cells + context * O + found.values[at]
-        moves = np.bincount(place, minlength=n * cells).astype(np.float64)
+        moves = np.zeros(n * cells)
+        for word, _, owner in words(found, M.order + 1, O):
+            np.add.at(moves, owner * cells + word, 1.0)
         moves = moves.reshape(n, *M.transition.shape)
         starts = self._starts(found)
         lost = np.add.reduceat(found.values < 0, found.offsets[:-1]) > 0

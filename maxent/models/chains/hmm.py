@@ -197,8 +197,9 @@ class CategoricalHMM(HiddenMarkovModel):
         Parameters
         ----------
         sequences : list of str or of array-like of int, array-like, or path
-            Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
-            path of a FASTA or one-per-line text file.
+            Strings; codes 0, 1, ..., -1 where missing; integers (n, n_steps), a
+            sequence in every row; one array with `lengths`; or the path of a FASTA or
+            one-per-line text file.
         n_states : int, optional
             None takes :func:`states_per_sequence` of the mean length; more than 20
             are refused.
@@ -285,8 +286,8 @@ class CategoricalHMM(HiddenMarkovModel):
     def fit_many(  # type: ignore[override]  # names what `options` are in the base
         cls,
         data: Any,
-        *,
         n_states: int | None = None,
+        *,
         lengths: ArrayLike | None = None,
         alphabet: str | None = None,
         missing: str = "",

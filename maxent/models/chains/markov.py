@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -32,6 +33,9 @@ from maxent.models._chain_input import (
 from maxent.models._criteria import InformationCriteria
 from maxent.models.base import FitsOfEach, Model
 from maxent.models.chains.hmm import CategoricalHMM
+
+Codes = NDArray[np.intp]
+_BLOCK = 2**15  # steps whose arrays of doubles stay in the cache
 
 
 class MarkovChain(InformationCriteria, Model):
@@ -71,6 +75,7 @@ class MarkovChain(InformationCriteria, Model):
     """
 
     _data = "symbols"
+    _size = "order"
     _fits_of_each = FitsOfEach(is_predictive=True)
     _names = ("start", "transition", "order", "alphabet", "missing")
     _random: ClassVar[bool] = False
@@ -146,10 +151,11 @@ class MarkovChain(InformationCriteria, Model):
         found = self._read_all(sequences, lengths)
         if (found.values < 0).any():
             return self.as_hmm().log_likelihood(found)
-        context, at = contexts(found, self.order, self.n_symbols)
         with np.errstate(divide="ignore"):
             steps = np.zeros(len(found.values))
-            steps[at] = np.log(self.transition)[context, found.values[at]]
+            log_prob = np.log(self.transition).ravel()
+            for word, at, _ in words(found, self.order + 1, self.n_symbols):
+                steps[at] = log_prob[word]
             out = np.add.reduceat(steps, found.offsets[:-1])
             for k in range(1, self.order + 1):  # sequences by their first k symbols
                 own = np.minimum(found.lengths, self.order) == k
@@ -251,8 +257,9 @@ class MarkovChain(InformationCriteria, Model):
         Parameters
         ----------
         sequences : list of str or of array-like of int, array-like, or path
-            Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
-            path of a FASTA or one-per-line text file. Windows of ``order + 1`` symbols
+            Strings; codes 0, 1, ..., -1 where missing; integers (n, n_steps), a
+            sequence in every row; one array with `lengths`; or the path of a FASTA or
+            one-per-line text file. Windows of ``order + 1`` symbols
             with a missing one are left out.
         order : int, default=1
             How many symbols the next one depends on, >= 0.
@@ -296,16 +303,10 @@ class MarkovChain(InformationCriteria, Model):
         v.check_memory(f"order={order}, the number of contexts", n, 24 * n * O)
         if order:
             warn_of_short(sequences, found.lengths, order)
-        weights = np.repeat(sequence_weights(weights, len(found)), found.lengths)
-        context, at = contexts(found, order, O)
-        cells: Any = np.bincount(context * O + found.values[at], weights[at], n * O)
-        grams, ends = contexts(found, order - 1, O) if order else (context, at)
-        if order:
-            grams = grams * O + found.values[ends]
-            if start == "first":
-                place = ends - np.repeat(found.offsets[:-1], found.lengths)[ends]
-                grams, ends = grams[place == order - 1], ends[place == order - 1]
-        first: Any = np.bincount(grams, weights[ends], n)
+        weights = sequence_weights(weights, len(found))
+        cells = word_counts(found, weights, order + 1, O)
+        count = word_counts if order and start == "all" else first_counts
+        first = count(found, weights, order, O)
         return cls(
             with_pseudo_counts(first, smoothing, np.full(n, 1.0 / n)),
             with_pseudo_counts(cells.reshape(n, O), smoothing, np.full((n, O), 1 / O)),
@@ -338,23 +339,53 @@ class MarkovChain(InformationCriteria, Model):
         return found.singles()
 
 
-def contexts(
-    found: Sequences, order: int, n_symbols: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Steps after `order` symbols of the same sequence, all of them known.
+def words(
+    found: Sequences, k: int, n_symbols: int, least: int = 0
+) -> Iterator[tuple[Codes, Codes, Codes]]:
+    """Words of k >= 1 known symbols, in blocks of steps that stay in the cache.
 
-    Returns the digits of those symbols as one number, and the steps.
+    Yields the digits of each word as one number, the step of its last symbol, and its
+    sequence. A block has at least `least` steps, but for the last one.
     """
-    codes = found.values
-    place = np.arange(len(codes)) - np.repeat(found.offsets[:-1], found.lengths)
-    known = (codes >= 0) & (place >= order)
-    context = np.zeros(len(codes), dtype=np.intp)
-    for lag in range(order, 0, -1):
-        before = np.concatenate([np.full(lag, -1), codes[:-lag]])[: len(codes)]
-        known &= before >= 0
-        context = context * n_symbols + np.maximum(before, 0)
-    at = np.flatnonzero(known)
-    return context[at], at
+    codes, offsets = found.values, found.offsets
+    size = max(least, _BLOCK)
+    for lo in range(0, len(codes), size):
+        hi = min(lo + size, len(codes))
+        before = np.full(max(k - 1 - lo, 0), -1)
+        part = np.concatenate([before, codes[max(lo - k + 1, 0) : hi]])
+        first = int(np.searchsorted(offsets, lo, side="right")) - 1
+        last = int(np.searchsorted(offsets, hi))
+        ends: Codes = np.clip(offsets[first : last + 1], lo, hi)
+        steps = ends[1:] - ends[:-1]
+        owner = np.repeat(np.arange(first, last), steps)
+        known = np.arange(lo, hi) - offsets[owner] >= k - 1
+        word = np.zeros(hi - lo, dtype=np.intp)
+        for i in range(k):
+            symbol = part[i : i + hi - lo]
+            known &= symbol >= 0
+            word = word * n_symbols + symbol
+        at = np.flatnonzero(known)
+        yield word[at], at + lo, owner[at]
+
+
+def word_counts(found: Sequences, weights: Array, k: int, n_symbols: int) -> Array:
+    """Weighted counts (n_symbols ** k,) of all words of k >= 1 symbols."""
+    n = n_symbols**k
+    out = np.zeros(n)
+    for word, _, owner in words(found, k, n_symbols, least=n):
+        out += np.bincount(word, weights[owner], n)
+    return out
+
+
+def first_counts(found: Sequences, weights: Array, k: int, n_symbols: int) -> Array:
+    """Weighted counts (n_symbols ** k,) of the first k symbols of each sequence."""
+    longer = found.lengths >= k
+    symbols = found.values[found.offsets[:-1][longer, None] + np.arange(k)]
+    known = (symbols >= 0).all(axis=1)
+    word = symbols[known] @ n_symbols ** np.arange(k, dtype=np.intp)[::-1]
+    counts: Any = np.bincount(word, weights[longer][known], n_symbols**k)
+    out: Array = counts
+    return out
 
 
 def first_symbols(found: Sequences, k: int, n_symbols: int) -> NDArray[np.intp]:

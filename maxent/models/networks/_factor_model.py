@@ -14,13 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
+from maxent.models._criteria import RowCriteria
 from maxent.models.base import Model
 from maxent.models.networks._elimination import MAX_TABLE, Elimination, Scope
-from maxent.models.networks._factor_input import Array, Names, codes_of, node_names
+from maxent.models.networks._factor_input import (
+    Array,
+    Codes,
+    Names,
+    codes_of,
+    node_names,
+)
 from maxent.models.networks._factor_rows import Rows
 
 
-class FactorModel(Model):
+class FactorModel(RowCriteria, Model):
     """Distribution ``p(x) = prod_f f(x_f) / Z`` of categorical nodes.
 
     A subclass stores its factors and `observed`, and defines `_log_factors` and
@@ -94,12 +101,18 @@ class FactorModel(Model):
         sizes = tuple(sorted(self.n_categories.items()))
         return tuple(self._by_name[0]), sizes, tuple(sorted(self.observed))
 
+    def _codes(self, X: ArrayLike) -> Codes:
+        """Codes (n, n_features) of the observed nodes, -1 where a value is missing."""
+        X = columns_of_nodes("X", X, self.observed)
+        return codes_of(X, list(self.observed_sizes.values()))
+
     def _rows(self, X: ArrayLike, max_table: int) -> Rows:
         sizes = tuple(self.n_categories.values())
         columns = tuple(self.nodes.index(name) for name in self.observed)
-        X = columns_of_nodes("X", X, self.observed)
-        codes = codes_of(X, [sizes[k] for k in columns])
-        return Rows(codes, columns, self._sorted[0], sizes, max_table)
+        return Rows(self._codes(X), columns, self._sorted[0], sizes, max_table)
+
+    def _n_observed(self, X: ArrayLike) -> int:
+        return int(np.count_nonzero((self._codes(X) >= 0).any(axis=1)))
 
     # -- inference ---------------------------------------------------------------------
     def log_prob(self, X: ArrayLike, *, max_table: int = MAX_TABLE) -> Array:
@@ -198,6 +211,49 @@ class FactorModel(Model):
                 "has no posterior."
             )
         return {name: table[rows.inverse] for name, table in out.items()}
+
+    def impute(self, X: ArrayLike, *, max_table: int = MAX_TABLE) -> Codes:
+        """Rows with every missing value at its most likely category.
+
+        Each value alone is the most likely one given what is observed of the row; of
+        several missing ones, `posterior` of their columns has all probabilities.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Codes of the observed nodes; -1 or NaN where a value is missing.
+        max_table : int, default=2**26
+            Entries that a table of the sums may have.
+
+        Returns
+        -------
+        ndarray of int (n_samples, n_features)
+            In the order of `feature_names`. Ties go to the lowest code.
+
+        Raises
+        ------
+        ValueError
+            If a row has probability zero; the first one is named.
+
+        Examples
+        --------
+        >>> from maxent.models import BayesNet
+        >>> net = BayesNet([("a", [0.6, 0.4]), (("a", "b"), [[0.9, 0.1], [0.2, 0.8]])])
+        >>> net.impute([[0, -1], [-1, 1], [-1, -1]])
+        array([[0, 0],
+               [1, 1],
+               [0, 0]])
+        >>> net.posterior([[-1, 1]], ["a"])["a"].round(3)
+        array([[0.158, 0.842]])
+        """
+        out = self._codes(X)
+        lost = out < 0
+        places = {self.observed[k]: k for k in range(out.shape[1]) if lost[:, k].any()}
+        if places:
+            likely = self.posterior(out, tuple(places), max_table=max_table)
+            for name, k in places.items():
+                out[lost[:, k], k] = likely[name][lost[:, k]].argmax(axis=1)
+        return out
 
     def marginal(
         self,

@@ -27,6 +27,7 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
+from maxent.models._criteria import free_probabilities
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
 from maxent.models.networks._elimination import MAX_TABLE
@@ -137,6 +138,11 @@ class BayesNet(FactorModel):
     def _log_factors(self) -> list[tuple[Names, Array]]:
         with np.errstate(divide="ignore"):
             return [(nodes, np.log(table)) for nodes, table in self.factors]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters of the tables; probabilities of zero are none."""
+        return sum(free_probabilities(table) for _, table in self.factors)
 
     def _log_normalizer(self, max_table: int = MAX_TABLE) -> float:
         return 0.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +26,12 @@ from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
 from maxent.families._gaps import patterns
 from maxent.models import _state_space as checks
-from maxent.models._partial import check_columns, rows_in_part
+from maxent.models._criteria import RowCriteria, covariance_parameters
+from maxent.models._partial import rows_in_part
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.networks import _network_input as net_input
 from maxent.models.networks._factor_input import check_observed, node_names
-from maxent.models.systems._lds_em import CovariancePrior, residual_scatter, solve_right
+from maxent.models.networks._linear_gaussian_em import NetworkProblem
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -38,7 +39,7 @@ Array = NDArray[np.float64]
 Order = Sequence[str] | Sequence[tuple[str, int]]
 
 
-class LinearGaussianNetwork(Model):
+class LinearGaussianNetwork(RowCriteria, Model):
     """Directed network of Gaussian nodes with linear dependence.
 
     Each node is a vector ``x_i ~ N(b_i + sum_j B_ij x_j, S_i)``; the sum is over its
@@ -245,6 +246,58 @@ class LinearGaussianNetwork(Model):
         mean, cov = self._all_given(X)
         return mean[:, hidden], cov[..., hidden[:, None], hidden]
 
+    @overload
+    def impute(self, X: ArrayLike, *, return_cov: Literal[False] = ...) -> Array: ...
+    @overload
+    def impute(
+        self, X: ArrayLike, *, return_cov: Literal[True]
+    ) -> tuple[Array, Array]: ...
+    def impute(self, X: ArrayLike, *, return_cov: bool = False) -> Any:
+        """Rows with every missing entry at its mean given what is observed of the row.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            NaN where an entry is missing.
+        return_cov : bool, default=False
+            Return the covariances of the entries, too.
+
+        Returns
+        -------
+        X : ndarray (n_samples, n_features)
+            In the order of `feature_names`.
+        cov : ndarray (n_samples, n_features, n_features)
+            Only if `return_cov`; zero in the rows and columns of observed entries.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxent.models import LinearGaussianNetwork
+        >>> net = LinearGaussianNetwork(["a", "b"], {("b", "a"): 2.0})
+        >>> net.impute([[1.0, np.nan], [np.nan, 5.0]])
+        array([[1., 2.],
+               [2., 5.]])
+        """
+        mean, cov = self._all_given(self._rows(X))
+        shown = self._shown
+        if not return_cov:
+            return mean[:, shown]
+        cov = np.broadcast_to(cov, (len(mean), *cov.shape[-2:]))
+        return mean[:, shown], cov[:, shown[:, None], shown]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters; coefficients of zero are none.
+
+        Those that only set origin, unit and rotation of hidden nodes are left out. A
+        Gaussian without structure has the most.
+        """
+        free = len(self.offsets) + int(np.count_nonzero(self.coefficients))
+        free += sum(covariance_parameters(size) for _, size in self.order)
+        hidden = [size for name, size in self.order if name not in self.observed]
+        free -= sum(size * (size + 1) for size in hidden)
+        return min(free, self.n_features + covariance_parameters(self.n_features))
+
     def _all_given(self, X):
         """Means (n, D) of all nodes given the observed ones, and covariance (D, D).
 
@@ -364,9 +417,10 @@ class LinearGaussianNetwork(Model):
         """
         v.check_stop(tol, max_iter)
         nodes = net_input.check_order(order)
-        problem = _Problem(
-            X, nodes, parents, observed, weights, v.check_nonnegative("prior", prior)
-        )
+        prior = v.check_nonnegative("prior", prior)
+        D = sum(size for _, size in nodes)
+        net = cls(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
+        problem = NetworkProblem(net, X, parents, weights, prior)
         rng = as_generator(random_state)
         starts = (problem.start(rng) for _ in range(v.check_count("n_init", n_init)))
         best, result = maximize_by_em(
@@ -382,86 +436,7 @@ class LinearGaussianNetwork(Model):
         B, S = B * scale[:, None] / scale, S * np.outer(scale, scale)
         offsets = b * scale + (np.eye(len(b)) - B) @ problem.centre
         return (
-            cls(nodes, B, offsets, S, problem.observed)
+            cls(nodes, B, offsets, S, net.observed)
             ._with_result(result)
             ._warned(tol, max_iter)
         )
-
-
-class _Problem:
-    """EM of a network: parameters are tuples (B, b, S) of standardised columns."""
-
-    def __init__(self, X, nodes, parents, observed, weights, prior):
-        self.nodes, self.place = nodes, net_input.places(nodes)
-        self.parents = net_input.check_parents(parents, nodes)
-        D = sum(size for _, size in nodes)
-        zero = LinearGaussianNetwork(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
-        self.observed, self.shown = zero.observed, zero._shown
-        X = zero._rows(X)
-        v.check_range("X", X)
-        self.w, self.total = _checks.row_weights(weights, X.shape[:1])
-        check_columns(X[self.w > 0], "X", "row")
-        seen = self.w @ ~np.isnan(X)
-        self.centre = np.zeros(D)
-        self.centre[self.shown] = self.w @ np.nan_to_num(X) / seen
-        X = X - self.centre[self.shown]
-        variance = self.w @ np.square(np.nan_to_num(X)) / seen
-        self.scale = np.ones(D)
-        self.scale[self.shown] = np.sqrt(np.where(variance > 0, variance, 1.0))
-        self.X = X / self.scale[self.shown]
-        self.prior = CovariancePrior(prior)
-        self.size = float(seen.sum())  # observed values
-        # of the log-density of data and prior in their own units
-        self.shift = -float((seen + prior) @ np.log(self.scale[self.shown]))
-
-    def start(self, rng):
-        """Hidden nodes of variance one, random coefficients from them."""
-        D = len(self.centre)
-        B, S = np.zeros((D, D)), np.eye(D)
-        for name, _ in self.nodes:
-            own = self.place[name]
-            for parent in self.parents[name]:
-                if parent not in self.observed:
-                    size = B[own, self.place[parent]].shape
-                    B[own, self.place[parent]] = 0.5 * rng.normal(size=size)
-        return B, np.zeros(D), S
-
-    def step(self, point):
-        B, b, S = point
-        net = LinearGaussianNetwork(self.nodes, B, b, S, self.observed)
-        objective = float(self.w @ net.log_likelihood(self.X)) + self._log_prior(S)
-        mean, cov = net._all_given(self.X)
-        z = np.column_stack([mean, np.ones(len(mean))])
-        products = (z * self.w[:, None]).T @ z
-        products[:-1, :-1] += (
-            self.total * cov if cov.ndim == 2 else np.einsum("n,nij->ij", self.w, cov)
-        )
-        new_B, new_b, new_S = np.zeros_like(B), np.zeros_like(b), np.zeros_like(S)
-        index = np.arange(len(b))
-        for name, _ in self.nodes:
-            own = self.place[name]
-            above = [index[self.place[p]] for p in self.parents[name]]
-            above = np.concatenate([*above, [-1]]).astype(np.intp)  # -1 is the one
-            second = products[np.ix_(above, above)]
-            cross = products[own][:, above]
-            both = solve_right(cross, second)
-            new_B[own, above[:-1]], new_b[own] = both[:, :-1], both[:, -1]
-            square = products[own, own]
-            scatter = residual_scatter(both[:, :-1], both[:, -1], square, cross, second)
-            new_S[own, own] = self.prior.mode(scatter, self.total)
-            if name in self.observed and self.prior.count == 0:
-                self._check(name, new_S[own, own])
-        return objective, (new_B, new_b, new_S)
-
-    def _check(self, name, S):
-        values = np.linalg.eigvalsh(S)
-        if values[0] <= 1e-14:
-            raise ValueError(
-                f"covs[{name!r}] is singular (smallest eigenvalue {values[0]:.3g}); "
-                "its parents explain it without error. Set prior > 0, add rows, or "
-                "take parents away."
-            )
-
-    def _log_prior(self, S):
-        own = (self.place[name] for name, _ in self.nodes)
-        return self.shift + sum(self.prior.term(S[at, at]) for at in own)

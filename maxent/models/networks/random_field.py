@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -146,6 +147,28 @@ class MarkovRandomField(FactorModel):
     @property
     def _log_factors(self) -> tuple[tuple[Names, Array], ...]:
         return self.log_factors
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: one contrast for each interaction of nodes.
+
+        A field that forbids combinations has none that is known, and raises.
+        """
+        for nodes, table in self.log_factors:
+            if np.isneginf(table).any():
+                raise ValueError(
+                    "n_parameters is not known of a field that forbids combinations, "
+                    f"as the factor of {v.shown(list(nodes))} does by -inf; fit with "
+                    "smoothing > 0."
+                )
+        terms = {
+            frozenset(own)
+            for nodes, _ in self.log_factors
+            for r in range(1, len(nodes) + 1)
+            for own in combinations(nodes, r)
+        }
+        sizes = self.n_categories
+        return sum(math.prod(sizes[name] - 1 for name in own) for own in terms)
 
     # -- partition function ------------------------------------------------------------
     def log_partition(

@@ -9,7 +9,12 @@ from refusals import refused
 from sklearn.svm import OneClassSVM
 
 from maxent import MEDOutlierDetector
-from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianScores
+from maxent.discrimination import (
+    ExponentialMargin,
+    GaussianCentre,
+    GaussianScores,
+    LatentMixture,
+)
 from maxent.families import DirichletCounts, DirichletProduct, NormalInverseWishart
 
 # easy levels in some tests; one test asserts the warning itself
@@ -57,18 +62,27 @@ def test_one_row_is_no_gaussian(rng):
     refused(lambda: MEDOutlierDetector().fit(X, sample_weight=1.0 * weight), "1 sample")
 
 
-def test_a_constant_feature_is_named(rng):
+@pytest.mark.parametrize("model", ["gaussian", LatentMixture(random_state=0)])
+def test_constant_features_are_left_out_with_a_warning(model, rng):
     X = tails(rng)
-    X[:, 1] = 2.0
-    for model in ("gaussian", "mixture"):
-        refused(
-            lambda m=model: MEDOutlierDetector(m).fit(X),
-            "feature 1 of X: constant .*any other value is an outlier; drop it",
+    X = np.insert(X, [1, 3], [2.0, 0.0], axis=1)
+    frame = pd.DataFrame(X).rename(columns=lambda k: f"x{k}")
+    whole = MEDOutlierDetector(model).fit(X[:, [0, 2, 3]])
+    for data, names in ((X, "features 1, 4"), (frame, "features 'x1', 'x4'")):
+        with pytest.warns(UserWarning, match=f"constant in {names}, left out") as told:
+            detector = MEDOutlierDetector(model).fit(data)
+        assert len(told) == 1
+        np.testing.assert_array_equal(detector.features_, [0, 2, 3])
+        np.testing.assert_array_equal(
+            detector.score_samples(data), whole.score_samples(X[:, [0, 2, 3]])
         )
-    named = pd.DataFrame(X).rename(columns=lambda k: f"x{k}")
-    refused(lambda: MEDOutlierDetector().fit(named), "feature 'x1' of X")
-    X[:, 0] = 1.0
-    refused(lambda: MEDOutlierDetector().fit(X), "features 0, 1 .*drop them, .* those")
+        assert detector.n_features_in_ == 5
+        detector.features_ = np.array([0, 2, 9])
+        refused(lambda d=detector, x=data: d.predict(x), "inconsistent: features_=")
+    refused(
+        lambda: MEDOutlierDetector(model).fit(np.ones((9, 2))),
+        "every feature of X is constant",
+    )
 
 
 def test_one_pseudo_count_is_no_prior_of_many_columns(rng):

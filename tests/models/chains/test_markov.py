@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -10,8 +11,10 @@ from models.sequence_cases import random_codes
 from oracles.sequence_models import log_markov
 from refusals import refusals, refused
 
+from maxent._inputs.sequences import symbol_sequences
 from maxent.kernels import product_kernel
 from maxent.models import CategoricalHMM, MarkovChain
+from maxent.models.chains import markov
 
 orders = pytest.mark.parametrize("order", [0, 1, 2, 3])
 
@@ -70,6 +73,44 @@ def test_fit_counts(order, rng):
         )
         if order:
             np.testing.assert_allclose(fit.start, first / first.sum(), rtol=1e-13)
+
+
+@orders
+def test_blocks_of_steps_change_no_count(order, rng, monkeypatch):
+    X = random_codes(rng, 30, 3, high=9, missing=0.1)
+    w = rng.integers(1, 4, size=30)  # whose sums are exact
+    fits = [
+        MarkovChain.fit(X, order, weights=w, n_symbols=3, start=where)
+        for where in ("first", "all")
+    ]
+    known = [np.abs(x) for x in X]
+    value = fits[0].log_likelihood(known)
+    monkeypatch.setattr(markov, "_BLOCK", 4)
+    for fit, where in zip(fits, ("first", "all")):
+        assert fit == MarkovChain.fit(X, order, weights=w, n_symbols=3, start=where)
+    np.testing.assert_array_equal(fits[0].log_likelihood(known), value)
+    found = symbol_sequences(X, n_symbols=3)
+    windows = [
+        (x[t - order : t + 1], i, t)
+        for i, x in enumerate(X)
+        for t in range(order, len(x))
+        if (x[t - order : t + 1] >= 0).all()
+    ]
+    parts = [np.concatenate(one) for one in zip(*markov.words(found, order + 1, 3))]
+    steps = [found.offsets[i] + t for _, i, t in windows]
+    digits = [int("".join(map(str, x)), 3) for x, _, _ in windows]
+    for part, expected in zip(parts, (digits, steps, [i for _, i, _ in windows])):
+        np.testing.assert_array_equal(part, expected)
+
+
+def test_a_long_sequence_needs_little_more_than_its_codes(rng):
+    text = "".join(np.array(list("ACGT"))[rng.integers(4, size=10**6)])
+    MarkovChain.fit([text])
+    tracemalloc.start()
+    MarkovChain.fit([text])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 14 * len(text)  # 8 of codes, 1 of letters, 1 of masks
 
 
 @orders

@@ -1,12 +1,14 @@
 """Bayes nets: probabilities by enumeration, counts, EM, input that is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.factor_cases import (
     hmm_as_net,
     log_factors,
+    random_field,
     random_fit,
     random_net,
     random_rows,
@@ -60,6 +62,71 @@ def test_log_prob_and_posterior_by_enumeration(number, zeros):
                 share = brute.log_prob(logs, both, at)
                 share -= brute.log_prob(logs, observed, row)
                 assert own[code] == pytest.approx(np.exp(share), abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [random_net, random_field])
+def test_missing_values_are_the_most_likely_ones_of_enumeration(make, rng):
+    for observed in (list("cabde"), list("eb")):
+        model = make(rng, SIZES, observed)
+        logs, sizes = log_factors(model), columns(model)
+        X = random_rows(rng, sizes, 8, missing=0.5)
+        filled = model.impute(np.where(X < 0, np.nan, X))
+        assert filled.dtype == np.intp
+        np.testing.assert_array_equal(filled[X >= 0], X[X >= 0])
+        for i, k in np.argwhere(X < 0):
+            rows = np.repeat(X[[i]], sizes[k], axis=0)
+            rows[:, k] = np.arange(sizes[k])
+            log_p = [brute.log_prob(logs, observed, row) for row in rows]
+            assert filled[i, k] == np.argmax(log_p)
+        np.testing.assert_array_equal(model.impute(filled), filled)
+
+
+def test_columns_of_frames_are_filled_in_by_name(rng):
+    net = random_net(rng, SIZES, list("cab"))
+    X = random_rows(rng, columns(net), 6, missing=0.5)
+    frame = pd.DataFrame(np.where(X < 0, np.nan, X), columns=list("cab"))
+    np.testing.assert_array_equal(net.impute(frame[list("bca")]), net.impute(X))
+
+
+@pytest.mark.parametrize("make", [random_net, random_field])
+def test_parameters_are_the_directions_in_which_the_law_moves(make, rng):
+    for _ in range(4):
+        model = make(rng, {"a": 2, "b": 3, "c": 2, "d": 2})
+        logs = log_factors(model)
+        codes = np.array(list(np.ndindex(*model.n_categories.values())))
+        design = [
+            (codes[:, [model.nodes.index(n) for n in nodes]] == cell).all(axis=1)
+            for nodes, table in logs
+            for cell in np.ndindex(table.shape)
+        ]
+        if make is random_field:  # log-linear: cells of factors, less the constant
+            rank = np.linalg.matrix_rank(np.array(design, float)) - 1
+        else:  # scores of the rows of the tables
+            rank = np.linalg.matrix_rank(scores_of_tables(model, codes))
+        assert model.n_parameters == rank
+        X = random_rows(rng, columns(model), 9, missing=0.5)
+        X[4] = -1  # tells nothing
+        n = (X >= 0).any(axis=1).sum()
+        total = model.log_likelihood(X).sum()
+        assert model.aic(X) == pytest.approx(2 * rank - 2 * total)
+        assert model.bic(X) == pytest.approx(np.log(n) * rank - 2 * total)
+
+
+def scores_of_tables(net, codes):
+    """Derivatives of the log-probabilities by the logits of the tables."""
+    out = []
+    for nodes, table in net.factors:
+        at = codes[:, [net.nodes.index(name) for name in nodes]]
+        for above in np.ndindex(table.shape[:-1]):
+            here = (at[:, :-1] == above).all(axis=1)
+            for k, p in enumerate(table[above]):
+                out.append(here * ((at[:, -1] == k) - p))
+    return np.array(out)
+
+
+def test_zeros_of_tables_are_no_parameters():
+    net = BayesNet([("a", [1.0, 0.0]), (("a", "b"), [[0.5, 0.5, 0.0], [0, 0.5, 0.5]])])
+    assert net.n_parameters == 0 + 1 + 1
 
 
 def test_probabilities_of_all_rows_sum_to_one(rng):

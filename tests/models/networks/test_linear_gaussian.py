@@ -73,6 +73,63 @@ def test_posterior_times_marginal_is_the_joint_law(rng):
         assert own + net.log_likelihood(X)[i] == pytest.approx(joint, abs=1e-9)
 
 
+def test_missing_entries_are_conditional_means_of_the_dense_gaussian(rng):
+    net = random_net(rng)
+    law, X = net.marginal(), net.sample(9, rng)
+    lost = rng.random(X.shape) < 0.4
+    lost[0], lost[1], lost[2] = False, True, [True, False, False, True]
+    filled, cov = net.impute(np.where(lost, np.nan, X), return_cov=True)
+    np.testing.assert_array_equal(filled[~lost], X[~lost])
+    for i, m in enumerate(lost):
+        S, o = law.cov, ~m
+        K = np.linalg.solve(S[np.ix_(o, o)], S[np.ix_(o, m)]).T
+        mean = law.mean[m] + K @ (X[i, o] - law.mean[o])
+        np.testing.assert_allclose(filled[i, m], mean, rtol=1e-10)
+        expected = np.zeros_like(S)
+        expected[np.ix_(m, m)] = S[np.ix_(m, m)] - K @ S[np.ix_(o, m)]
+        np.testing.assert_allclose(cov[i], expected, atol=1e-10 * np.abs(S).max())
+    whole, none = net.impute(X, return_cov=True)
+    np.testing.assert_array_equal(whole, X)
+    np.testing.assert_array_equal(none, np.zeros((9, 4, 4)))
+
+
+@pytest.mark.parametrize(
+    "size, above, observed",
+    [
+        (2, ABOVE, ("h", "a", "g", "b")),
+        (2, {"b": ["a"], "g": ["a", "h"]}, ("h", "a", "g", "b")),
+        (2, ABOVE, ("a", "g", "b")),  # as many as without structure
+        (1, {"a": ["h"], "g": ["h"], "b": ["h"]}, ("a", "g", "b")),  # one factor
+    ],
+)
+def test_parameters_are_the_directions_in_which_the_law_moves(
+    size, above, observed, rng
+):
+    net = random_net(rng, [("h", size), *ORDER[1:]], above, observed)
+    at_B = np.argwhere(net.coefficients)
+    at_S = np.argwhere(np.tril(net.covs))
+
+    def moments(free):
+        B, S = np.zeros_like(net.coefficients), np.zeros_like(net.covs)
+        b, (i, j), (k, m) = free[: len(B)], at_B.T, at_S.T
+        B[i, j] = free[len(B) : len(B) + len(i)]
+        S[k, m] = S[m, k] = free[len(B) + len(i) :]
+        law = LinearGaussianNetwork(net.order, B, b, S, observed).marginal()
+        return np.concatenate([law.mean, law.cov[np.tril_indices(len(law.mean))]])
+
+    free = np.concatenate(
+        [net.offsets, net.coefficients[tuple(at_B.T)], net.covs[tuple(at_S.T)]]
+    )
+    steps = 1e-5 * np.eye(len(free))
+    J = np.array([(moments(free + e) - moments(free - e)) / 2e-5 for e in steps])
+    assert net.n_parameters == np.linalg.matrix_rank(J, tol=1e-6)
+    X = net.sample(5, rng)
+    X[0, 0], X[1] = np.nan, np.nan
+    total = net.log_likelihood(X).sum()
+    assert net.bic(X) == pytest.approx(np.log(4) * net.n_parameters - 2 * total)
+    assert net.aic(X) == pytest.approx(2 * net.n_parameters - 2 * total)
+
+
 def test_parameters_may_be_blocks_or_whole_matrices(rng):
     net = random_net(rng)
     assert LinearGaussianNetwork(**net.parameters()) == net

@@ -47,6 +47,11 @@ def test_log_prob_and_marginals_by_enumeration(number, scale):
     np.testing.assert_allclose(field.marginal(["c", "a"]), p, atol=10 * tol)
 
 
+def test_parameters_of_a_field_that_forbids_states_are_refused():
+    field = MarkovRandomField([(("a", "b"), [[0.0, -np.inf], [0.0, 0.0]])])
+    refused(lambda: field.bic([[0, 0]]), "forbids combinations, as the factor")
+
+
 def test_a_ring_of_spins_has_the_known_partition_function():
     for n in (3, 8, 200):
         top, low = n * np.log(2 * np.cosh(0.4)), n * np.log(2 * np.sinh(0.4))
