@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from maxent._support.threads import single_threaded_loops
 from maxent.families import Gaussian
 from maxent.families._within import variances_within
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
+from maxent.models._components import posterior_of
 
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
@@ -260,7 +260,7 @@ class ComponentSearch:
         log_prior = prior.log_density_of_some(at.components).sum()
         if self.smoothing:
             log_prior += self.smoothing * at.log_weights.sum()
-        log_prob = logsumexp(at.log_prob + at.log_weights, axis=0)
+        log_prob, _ = posterior_of(at.log_prob + at.log_weights)
         return float(self.weights @ log_prob + log_prior)
 
     def maximum(self, prior: ComponentPrior, shares: Array) -> Any:
@@ -388,9 +388,9 @@ def _partition(labels):
 
 
 def _shares(joint):
-    """Posterior shares (k, n)."""
-    top = logsumexp(joint, axis=0)
-    return np.exp(joint - np.where(np.isneginf(top), 0.0, top))
+    """Posterior shares (k, n); zero where no component can show a row."""
+    total, shares = posterior_of(joint)
+    return np.where(np.isneginf(total), 0.0, shares)
 
 
 def _beyond_the_mean(X, mass, within):

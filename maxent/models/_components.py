@@ -26,6 +26,7 @@ from maxent.models._partial import (
 
 Array = NDArray[np.float64]
 
+_BLOCK = 1 << 16  # of entries of a table that are worked on at a time
 _FAR = 1e4  # of a squared shift of a mean, in variances: four digits are lost
 
 
@@ -138,6 +139,25 @@ def log_densities(batch: Any, X: ArrayLike) -> Array:
         refuse_infinite(X)
         return np.asarray(batch._log_prob_of_seen(X))
     return np.asarray(batch.log_prob(X))
+
+
+def posterior_of(joint: Array) -> tuple[Array, Array]:
+    """Logarithms (n,) of sums over members, and their shares (k, n).
+
+    Shares are NaN where no member can show a row. Blocks of rows stay in the cache.
+    """
+    total, shares = np.empty(joint.shape[1]), np.empty(joint.shape)
+    step = max(1, _BLOCK // len(joint))
+    for lo in range(0, len(total), step):
+        at = slice(lo, lo + step)
+        top = joint[:, at].max(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.subtract(joint[:, at], np.where(top > -np.inf, top, 0.0))
+            np.exp(own, out=own)
+            size = own.sum(axis=0)
+            np.divide(own, size, out=shares[:, at])
+            total[at] = top + np.log(size)
+    return total, shares
 
 
 def check_scatter(family: type[Any], X: Array, weights: Array) -> None:

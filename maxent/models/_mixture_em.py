@@ -6,7 +6,7 @@ Source: Dempster, Laird & Rubin (1977), section 4.3.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
@@ -17,6 +17,7 @@ from maxent.models._components import (
     Components,
     check_scatter,
     log_densities,
+    posterior_of,
 )
 from maxent.models._family_choice import check_family
 from maxent.models._holding import maximum_of_free, with_held_members
@@ -232,11 +233,11 @@ def posterior_shares(log_prob, weights, own):
     """Log-likelihood, and posterior shares (n_components, n)."""
     with np.errstate(divide="ignore"):
         joint = log_prob + np.log(weights)[:, None]
-    total = logsumexp(joint, axis=0)
+    total, shares = posterior_of(joint)
     used = own > 0
     log_likelihood = float(own[used] @ total[used])
-    with np.errstate(invalid="ignore"):
-        shares = np.where(used, np.exp(joint - total), 0.0)
+    if not used.all():
+        shares = np.where(used, shares, 0.0)
     return log_likelihood, shares
 
 
