@@ -295,11 +295,11 @@ def smooth(
     double[:, :, ::1] predicted_cov,    # OUT  (n_steps, n, n)
     double[:, ::1] filtered_mean,       # OUT
     double[:, :, ::1] filtered_cov,     # OUT
-    double[:, ::1] mean,                # OUT  smoothed
-    double[:, :, ::1] cov,              # OUT
-    double[:, :, ::1] lag,              # OUT  (n_steps, n, n), the last is not written
     double[::1] log_det,                # OUT  (n_steps,)
     double[::1] distance,               # OUT
+    double[:, ::1] mean=None,           # OUT  smoothed; None: filter only
+    double[:, :, ::1] cov=None,         # OUT
+    double[:, :, ::1] lag=None,         # OUT  (n_steps, n, n), the last is not written
 ):
     """Filter and smoother of one sequence; the step at which it fails, or -1."""
     cdef Py_ssize_t T = x.shape[0], n, bad
@@ -307,13 +307,18 @@ def smooth(
     n = s.n
     if (
         T == 0 or x.shape[1] != s.d
-        or not log_det.shape[0] == distance.shape[0] == lag.shape[0] == T
-        or not predicted_mean.shape[0] == filtered_mean.shape[0] == mean.shape[0] == T
-        or not predicted_cov.shape[0] == filtered_cov.shape[0] == cov.shape[0] == T
-        or not predicted_mean.shape[1] == filtered_mean.shape[1] == mean.shape[1] == n
+        or not log_det.shape[0] == distance.shape[0] == T
+        or not predicted_mean.shape[0] == filtered_mean.shape[0] == T
+        or not predicted_cov.shape[0] == filtered_cov.shape[0] == T
+        or not predicted_mean.shape[1] == filtered_mean.shape[1] == n
         or not predicted_cov.shape[1] == predicted_cov.shape[2] == n
         or not filtered_cov.shape[1] == filtered_cov.shape[2] == n
-        or not cov.shape[1] == cov.shape[2] == lag.shape[1] == lag.shape[2] == n
+    ):
+        raise ValueError("outputs do not fit")
+    if mean is not None and not (
+        mean.shape[0] == cov.shape[0] == lag.shape[0] == T
+        and mean.shape[1] == cov.shape[1] == cov.shape[2] == n
+        and lag.shape[1] == lag.shape[2] == n
     ):
         raise ValueError("outputs do not fit")
     cdef Py_ssize_t size = max(filter_scratch(n, s.d), smoother_scratch(n))
@@ -326,7 +331,7 @@ def smooth(
                 &s, &x[0, 0], T, &predicted_mean[0, 0], &predicted_cov[0, 0, 0],
                 &filtered_mean[0, 0], &filtered_cov[0, 0, 0], &log_det[0], &distance[0],
                 scratch)
-            if bad < 0:
+            if bad < 0 and mean is not None:
                 memcpy(&mean[0, 0], &filtered_mean[0, 0], T * n * sizeof(double))
                 memcpy(&cov[0, 0, 0], &filtered_cov[0, 0, 0],
                        T * n * n * sizeof(double))
