@@ -20,7 +20,8 @@ _HOMES = {
     "networks.bayes_net": ("BayesNet",),
     "networks.random_field": ("MarkovRandomField",),
     "systems.lds": ("LinearDynamicalSystem",),
-    "systems._state_posterior": ("StatePosterior",),
+    "systems._state_posterior": ("FilteredStates", "StatePosterior"),
+    "systems._state_answers": ("Forecast",),
 }
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from maxent.models.networks.random_field import (
         MarkovRandomField as MarkovRandomField,
     )
+    from maxent.models.systems._state_answers import Forecast as Forecast
+    from maxent.models.systems._state_posterior import FilteredStates as FilteredStates
     from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
     from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
     from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS

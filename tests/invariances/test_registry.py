@@ -24,6 +24,7 @@ NOTHING_TO_LEARN = {
     ),
     "results and their statuses": (
         "DualResult MaxMargin Status EMResult StatePosterior SwitchingPosterior "
+        "FilteredStates Forecast "
         "NoAdmissibleCandidateError"
     ),
     "base classes and checks of a user's own": (
