@@ -22,6 +22,7 @@ _HOMES = {
     "systems.lds": ("LinearDynamicalSystem",),
     "systems._state_posterior": ("FilteredStates", "StatePosterior"),
     "systems._state_answers": ("Forecast",),
+    "systems._regime_particles": ("FilteredRegimes", "LikelihoodEstimate"),
 }
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
     )
     from maxent.models.networks.random_field import (
         MarkovRandomField as MarkovRandomField,
+    )
+    from maxent.models.systems._regime_particles import (
+        FilteredRegimes as FilteredRegimes,
+    )
+    from maxent.models.systems._regime_particles import (
+        LikelihoodEstimate as LikelihoodEstimate,
     )
     from maxent.models.systems._state_answers import Forecast as Forecast
     from maxent.models.systems._state_posterior import FilteredStates as FilteredStates

@@ -24,7 +24,7 @@ NOTHING_TO_LEARN = {
     ),
     "results and their statuses": (
         "DualResult MaxMargin Status EMResult StatePosterior SwitchingPosterior "
-        "FilteredStates Forecast "
+        "FilteredStates Forecast FilteredRegimes LikelihoodEstimate "
         "NoAdmissibleCandidateError"
     ),
     "base classes and checks of a user's own": (
