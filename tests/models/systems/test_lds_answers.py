@@ -255,3 +255,27 @@ def test_systems_with_inputs_and_without_prior_survive_a_file(rng, tmp_path):
     spec = plain.get_spec()
     del spec["transition_input"], spec["observation_input"]  # of an older file
     assert LinearDynamicalSystem.from_spec(spec) == plain
+
+
+@pytest.mark.parametrize("radius", [0.3, 0.95, 0.999])
+@pytest.mark.parametrize("kind", ["full", "none", "singular"])
+def test_settled_covariances_are_those_of_the_whole_recursion(radius, kind, rng):
+    """Systems that vary with time, by name, take no step for another."""
+    model = random_lds(rng, 3, 2, radius=radius, singular=kind == "singular")
+    if kind == "none":
+        model = changed(model, observation_cov=np.zeros((2, 2)))
+    x = model.sample(1, 400, rng)[0]
+    x[[200, 201, 320, 399]] = np.nan
+    steps = {"transition": np.stack([model.transition] * 400)}
+    slow = changed(model, **steps)
+    for one, other in (
+        (model.posterior(x)[0], slow.posterior(x)[0]),
+        (model.filter(x)[0], slow.filter(x)[0]),
+    ):
+        for name, array in vars(one).items():
+            expected = getattr(other, name)
+            size = np.abs(expected).max()
+            # what is left to go, 4e-15 / (1 - radius), and rounding of 400 steps
+            np.testing.assert_allclose(array, expected, atol=1e-10 * size)
+    one, other = model.log_likelihood(x), slow.log_likelihood(x)
+    np.testing.assert_allclose(one, other, rtol=1e-10)
