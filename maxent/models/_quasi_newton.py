@@ -22,10 +22,12 @@ Array = NDArray[np.float64]
 P = TypeVar("P")
 
 _EM_STEPS = 10  # before the first quasi-Newton step
-_KNOWN = 5  # pairs with which a predicted gain is one
+_RECENT = 20  # steps whose gain bounds what the next are expected to make
+_KNOWN = 15  # pairs with which a predicted gain is one
 _MEMORY = 30  # pairs of moves and changes of the gradient
 _FARTHEST = 2.0  # change of a coordinate in one step
-_SHARES = (1.0, 0.25, 0.0625)  # of a step that are tried
+_SHARES = 0.25 ** np.arange(6.0)  # of a step that are tried
+_LEAST = 1e-3  # share of a step below which it bends at a limit and does not end there
 _RISE = 0.1  # share of the predicted gain that a step must have
 
 
@@ -41,6 +43,9 @@ class Slopes(Protocol[P]):
 
     def slope(self, p: P) -> tuple[float, Space, Array]:
         """Objective at a point, coordinates there, and the gradient by them."""
+
+    def reach(self, old: P, new: P) -> float:
+        """Share of the way from one point to another that is allowed."""
 
     def within(self, old: P, new: P) -> P:
         """The last allowed point on the way from one to the other."""
@@ -62,6 +67,7 @@ class QuasiNewton(Generic[P]):
         self.expected = 0.0 if em_steps else np.inf
         self._wait = em_steps
         self._pairs: deque[tuple[Array, Array]] = deque(maxlen=_MEMORY)
+        self._recent: deque[float] = deque(maxlen=_RECENT)
         self._last: tuple[Array, Array] | None = None
         self._here: tuple[float, Space, Array] | None = None
 
@@ -89,19 +95,28 @@ class QuasiNewton(Generic[P]):
         gain = float(slope @ way)
         if gain > 0.0:
             way *= min(1.0, _FARTHEST / float(np.abs(way).max()))
-            for share in _SHARES:
+            most = self.objective.reach(point, space.unpack(at + way))
+            most = most if most > _LEAST else 1.0
+            for share in most * _SHARES:
                 new = self.objective.within(point, space.unpack(at + share * way))
                 value = self._tried(new)
                 if value >= objective + _RISE * share * gain:
                     known = len(self._pairs) >= _KNOWN
-                    self.expected = 0.5 * gain if known else np.inf
+                    self._expect(objective, 0.5 * gain if known else np.inf)
                     return new, (value, None)
         # An EM step that gains little says little: only if a fresh start has failed as
-        # well may it end the run.
-        self.expected = np.inf if self._pairs else 0.0
+        # well, or many steps have gained little together, may it end the run.
+        self._expect(objective, np.inf if self._pairs else 0.0)
         self._pairs.clear()
         self._last = self._here = None
         return _em_step(step, point, following)
+
+    def _expect(self, objective, gain):
+        """The predicted gain, but no more than recent steps have made together."""
+        if len(self._recent) == _RECENT:
+            gain = min(gain, objective - self._recent[0])
+        self._recent.append(objective)
+        self.expected = gain
 
     def _tried(self, point):
         """Objective of a point; of one that has none, minus infinity."""

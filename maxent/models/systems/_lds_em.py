@@ -268,6 +268,13 @@ def stable_step(old, new):
     """
     if spectral_radius(new) <= 1.0:
         return new
+    return old + stable_share(old, new) * (new - old)
+
+
+def stable_share(old, new):
+    """Share of the way from `old` to `new` on which the spectral radius is <= 1."""
+    if spectral_radius(new) <= 1.0:
+        return 1.0
     low, width = 0.0, 1.0
     parts = np.arange(1, 17) / 16.0
     for _ in range(_REFINEMENTS):
@@ -275,7 +282,7 @@ def stable_step(old, new):
         points = old + shares[:, None, None] * (new - old)
         beyond = np.abs(np.linalg.eigvals(points)).max(axis=1) > 1.0
         low, width = low + width * int(np.argmax(beyond)) / 16.0, width / 16.0
-    return old + low * (new - old)
+    return low
 
 
 def along_limit(A, slope):
@@ -419,6 +426,12 @@ class Problem:
             by_entry = by_entry._replace(transition=along)
         value += self.prior.log_density(p, self.held) + self.shift
         return value, coordinates, coordinates.pull(p, by_entry)
+
+    def reach(self, old: Parameters, new: Parameters) -> float:
+        """Share of the way from one point to another on which it is stable."""
+        if not self.stable or self.held.every("transition"):
+            return 1.0
+        return stable_share(old.transition, new.transition)
 
     def within(self, old: Parameters, new: Parameters) -> Parameters:
         """The last allowed point on the way from an old transition to a new one."""
