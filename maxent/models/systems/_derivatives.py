@@ -110,34 +110,42 @@ class FreeStart:
         )
         return cls(arrays, x, run, free, predicted, filtered, information)
 
-    def _law(self, t: int) -> tuple[Array, Array, Array]:
-        """Expected delta, columns L and columns of directions unknown after step t.
+    def _laws(self, sums: Array) -> tuple[Array, Array, Array]:
+        """Expected delta, columns L and columns of unknown directions, for each sum.
 
-        Step -1 is before the first.
+        Columns of directions that are not of their kind are zero.
         """
-        sums = self.information[t] if t >= 0 else np.zeros_like(self.information[0])
-        S = sums[1:, 1:]
-        scale = np.sqrt(np.maximum(np.diagonal(S), 0.0))
-        scale = np.where(scale > 0.0, scale, 1.0)
-        values, vectors = np.linalg.eigh(S / scale / scale[:, None])
+        S = sums[:, 1:, 1:]
+        scale = np.sqrt(np.maximum(np.diagonal(S, axis1=1, axis2=2), 0.0))
+        scale = np.where(scale > 0.0, scale, 1.0)[:, :, None]
+        values, vectors = np.linalg.eigh(S / scale / scale.swapaxes(1, 2))
         known = values > _UNKNOWN
-        vectors = vectors / scale[:, None]
-        root = vectors[:, known] / np.sqrt(values[known])
-        return -root @ (root.T @ sums[1:, 0]), root, vectors[:, ~known]
+        size = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
+        root = vectors / scale * size[:, None, :]
+        unknown = vectors / scale * ~known[:, None, :]
+        delta = -root @ (root.swapaxes(1, 2) @ sums[:, 1:, :1])
+        return delta[..., 0], root, unknown
+
+    def _law(self) -> tuple[Array, Array, Array]:
+        """The same after the last step."""
+        delta, root, unknown = self._laws(self.information[-1:])
+        return delta[0], root[0], unknown[0]
 
     def refuse_undetermined(self, number: int) -> None:
         """Error if the sequence does not determine delta."""
-        _, root, unknown = self._law(len(self.x) - 1)
-        if unknown.size:
+        unknown = self._law()[2].any(axis=0)
+        if unknown.any():
+            known = len(unknown) - np.count_nonzero(unknown)
             raise ValueError(
-                f"sequence {number} determines {root.shape[1]} of the {len(root)} "
+                f"sequence {number} determines {known} of the {len(unknown)} "
                 "directions of the states that begin without a prior (initial_cov=inf):"
                 " give initial_cov a finite variance there, or a longer sequence."
             )
 
     def log_likelihood(self, observed: int) -> float:
         """Diffuse log-likelihood; directions that are not determined are left out."""
-        _, root, _ = self._law(len(self.x) - 1)
+        root = self._law()[1]
+        root = root[:, root.any(axis=0)]
         gain = np.square(root.T @ self.information[-1, 1:, 0]).sum()
         log_det = np.linalg.slogdet(root.T @ root)[1] if root.size else 0.0
         return self.run.log_likelihood(observed) + 0.5 * float(gain + log_det)
@@ -145,12 +153,12 @@ class FreeStart:
     def arrays(self) -> Arrays:
         """The system that begins at the expected delta."""
         mean = np.array(self.at_zero[0])
-        mean[self.free] += self._law(len(self.x) - 1)[0]
+        mean[self.free] += self._law()[0]
         return (mean, *self.at_zero[1:])
 
     def columns(self) -> tuple[Array, Array]:
         """Columns of predicted and filtered means given the whole sequence's delta."""
-        delta, root, _ = self._law(len(self.x) - 1)
+        delta, root, _ = self._law()
         turn = np.zeros((1 + len(delta), 1 + root.shape[1]))
         turn[0, 0], turn[1:, 0], turn[1:, 1:] = 1.0, delta, root
         return self.predicted @ turn, self.filtered @ turn
@@ -170,13 +178,15 @@ class FreeStart:
         return self._moments(self.predicted, self.run.predicted_cov, 1)
 
     def _moments(self, columns, cov, behind):
-        mean, cov = columns[..., 0].copy(), cov.copy()
-        for t, own in enumerate(columns[..., 1:]):
-            delta, root, unknown = self._law(t - behind)
-            mean[t] += own @ delta
-            cov[t] += own @ root @ (own @ root).T
-            if unknown.size:
-                cov[t] = _without_limit(cov[t], own @ unknown, own)
+        sums = np.zeros_like(self.information)
+        sums[behind:] = self.information[: len(sums) - behind]
+        delta, root, unknown = self._laws(sums)
+        own = columns[..., 1:]
+        mean = columns[..., 0] + (own @ delta[..., None])[..., 0]
+        spread, lost = own @ root, own @ unknown
+        cov = cov + spread @ spread.swapaxes(1, 2)
+        for t in np.flatnonzero(unknown.any(axis=(1, 2))):
+            cov[t] = _without_limit(cov[t], lost[t], own[t])
         return mean, cov
 
 
