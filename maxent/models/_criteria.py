@@ -20,7 +20,7 @@ class InformationCriteria(ABC):
 
     @abstractmethod
     def log_likelihood(
-        self, sequences: Any, lengths: ArrayLike | None = None, **more: Any
+        self, sequences: Any, lengths: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Log-likelihood of every sequence."""
 

@@ -18,6 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent.models.em import em_step
+
 Array = NDArray[np.float64]
 P = TypeVar("P")
 
@@ -82,7 +84,7 @@ class QuasiNewton(Generic[P]):
         self.expected = 0.0
         if self._wait > 0:
             self._wait -= 1
-            return _em_step(step, point, following)
+            return em_step(step, point, following)
         _, space, slope = self._here or self.objective.slope(point)
         self._here = None
         at = space.pack(point)
@@ -109,7 +111,7 @@ class QuasiNewton(Generic[P]):
         self._expect(objective, np.inf if self._pairs else 0.0)
         self._pairs.clear()
         self._last = self._here = None
-        return _em_step(step, point, following)
+        return em_step(step, point, following)
 
     def _expect(self, objective, gain):
         """The predicted gain, but no more than recent steps have made together."""
@@ -151,10 +153,3 @@ class QuasiNewton(Generic[P]):
         for (move, change), share in zip(self._pairs, reversed(shares)):
             way += (share - (change @ way) / (move @ change)) * move
         return way
-
-
-def _em_step(step, point, following):
-    """The EM step from a point, and what `step` says there."""
-    if following is None:
-        following = step(point)[1]
-    return following, step(following)

@@ -204,7 +204,16 @@ class EMSteps(Generic[P]):
         following: P | None,
     ) -> tuple[P, tuple[float, P | None]]:
         """Take the EM step."""
-        return following, step(following)
+        return em_step(step, point, following)
+
+
+def em_step(
+    step: Callable[[P], tuple[float, P]], point: P, following: P | None
+) -> tuple[P, tuple[float, P]]:
+    """The EM step from a point, and what `step` says there."""
+    if following is None:
+        following = step(point)[1]
+    return following, step(following)
 
 
 def _one_run(step, point, monitor, max_iter, change, advance):

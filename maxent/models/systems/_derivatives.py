@@ -72,7 +72,7 @@ class Filtered:
             refuse_failure(failed)
         return cls(*moments, log_det, far)
 
-    def log_likelihood(self, observed: int) -> float:
+    def log_likelihood(self, observed: Any) -> float:
         """Log-density of a sequence with this number of observed values."""
         total = self.log_det.sum() + self.distance.sum() + observed * _LOG_2PI
         return -0.5 * float(total)
@@ -100,7 +100,7 @@ class FreeStart:
     ) -> FreeStart:
         """Filter a sequence given delta = 0, and find how means move with delta."""
         run = Filtered.of(arrays, x, number)
-        (T, n), k = run.mean.shape, 1 + np.count_nonzero(free)
+        (T, n), k = run.mean.shape, 1 + int(np.count_nonzero(free))
         predicted, filtered = np.zeros((2, T, n, k))
         information = np.empty((T, k, k))
         predicted[0, :, 0] = arrays[0]
@@ -133,7 +133,7 @@ class FreeStart:
 
     def refuse_undetermined(self, number: int) -> None:
         """Error if the sequence does not determine delta."""
-        unknown = self._law()[2].any(axis=0)
+        unknown = np.asarray(self._law()[2].any(axis=0))
         if unknown.any():
             known = len(unknown) - np.count_nonzero(unknown)
             raise ValueError(
@@ -142,7 +142,7 @@ class FreeStart:
                 " give initial_cov a finite variance there, or a longer sequence."
             )
 
-    def log_likelihood(self, observed: int) -> float:
+    def log_likelihood(self, observed: Any) -> float:
         """Diffuse log-likelihood; directions that are not determined are left out."""
         root = self._law()[1]
         root = root[:, root.any(axis=0)]

@@ -49,7 +49,9 @@ class Held:
     ) -> Held:
         """From names, or a dict of masks by name, for parameters of these shapes."""
         diagonal = frozenset(diagonal)
-        masks = {name: np.zeros(np.shape(X), bool) for name, X in p._asdict().items()}
+        masks: dict[str, Any] = {
+            name: np.zeros(np.shape(X), bool) for name, X in p._asdict().items()
+        }
         for name in diagonal:  # beside the diagonal there are zeros
             masks[name] = ~np.eye(len(masks[name]), dtype=bool)
         for name, mask in named(fixed).items():
@@ -107,7 +109,9 @@ class Held:
     @functools.cached_property
     def _blocks(self) -> dict[str, tuple[Mask, Any]]:
         """Free coordinates of every covariance, and the index of their block."""
-        blocks = {name: ~self.mask(name).all(axis=1) for name in COVARIANCES}
+        blocks = {
+            name: np.asarray(~self.mask(name).all(axis=1)) for name in COVARIANCES
+        }
         return {
             name: (block, ... if block.all() else np.ix_(block, block))
             for name, block in blocks.items()
@@ -209,13 +213,13 @@ class Coordinates:
         new, at = {}, 0
         for name in self._linear():
             free = ~self.held.mask(name)
-            size = np.count_nonzero(free)
+            size = int(np.count_nonzero(free))
             array = np.array(getattr(self.at, name))
             array[free] = vector[at : at + size]
             new[name], at = array, at + size
         for name in self.covs:
             block = self.held.block(name)
-            n = np.count_nonzero(block)
+            n = int(np.count_nonzero(block))
             size = n if name in self.held.diagonal else n * (n + 1) // 2
             own = vector[at : at + size]
             array, at = np.array(getattr(self.at, name)), at + size

@@ -104,7 +104,8 @@ class Particles:
     def shares(self, n_regimes: int) -> Array:
         """Probabilities of the last regime."""
         last = self.path[:, -1]
-        return np.bincount(last, weights=self.weight, minlength=n_regimes)
+        counts: Array = np.bincount(last, self.weight, n_regimes).astype(np.float64)
+        return counts
 
     def extended(self, model: Any) -> Particles:
         """All particles with every regime of the next step."""
@@ -215,16 +216,17 @@ def forecast_of(
     parts = []
     for _ in range(steps):
         ahead = last.extended(model)
-        weight, mean = ahead.weight, ahead.mean @ C.T + c
-        cov = C @ ahead.cov @ C.T + R
-        scale = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
+        weight, seen = ahead.weight, ahead.mean @ C.T + c
+        spread = C @ ahead.cov @ C.T + R
+        scale = np.sqrt(np.diagonal(spread, axis1=1, axis2=2))
         ends = [
-            mixture_quantile(weight, mean, scale, 0.5 + 0.5 * side)
+            mixture_quantile(weight, seen, scale, 0.5 + 0.5 * side)
             for side in (-level, level)
         ]
-        parts.append((*mixture_moments(weight, mean, cov), *ends))
+        parts.append((*mixture_moments(weight, seen, spread), *ends))
         last = ahead.resampled(n_particles, rng)
-    return Forecast(*(np.array(part) for part in zip(*parts)), level)
+    mean, cov, lower, upper = (np.array(part) for part in zip(*parts))
+    return Forecast(mean, cov, lower, upper, level)
 
 
 def mixture_quantile(weight: Array, mean: Array, scale: Array, share: float) -> Array:
@@ -252,7 +254,8 @@ def likely_paths(
         "log_weight", "mean", "cov", "path")))  # fmt: skip
     every = every.resampled(_MOST_PATHS, rng)
     paths, which = np.unique(every.path, axis=0, return_inverse=True)
-    return paths, np.bincount(which.ravel(), weights=every.weight)
+    weight: Array = np.bincount(which.ravel(), every.weight).astype(np.float64)
+    return paths, weight
 
 
 class RegimeAnswers(RegimePaths):
