@@ -118,6 +118,22 @@ def started(
     return p
 
 
+def _refuse_limits(space: Coordinates, slope: Array, curvature: Array) -> None:
+    """Refuse variances whose maximum is at zero.
+
+    By the logarithm of such a variance the likelihood has a slope and a curvature of
+    one size, both of which vanish; at a maximum inside the slope is the smaller.
+    """
+    for k, (name, entry) in enumerate(space.names()):
+        inside = abs(slope[k]) <= 0.1 * curvature[k]
+        if name in COVARIANCES and entry[0] == entry[1] and not inside:
+            raise ValueError(
+                f"{name}[{entry[0]}, {entry[1]}] is at no maximum of the likelihood "
+                "inside its range: if it went to zero, set it to zero and hold it by "
+                "fixed=; else fit to a smaller tol, with prior=0."
+            )
+
+
 # -- standard errors -------------------------------------------------------------------
 _MOVE = 1e-3  # of a coordinate between two scores, in standard errors
 
@@ -146,7 +162,9 @@ def standard_errors(
 
     first = np.diagonal(information(1e-5 * (1.0 + np.abs(at))))
     width = np.where(first > 0.0, 1.0 / np.sqrt(np.maximum(first, 1e-300)), 1e3)
-    whole = information(_MOVE * width)
+    # coordinates of covariances are about logarithms: one is a long way
+    logs = np.array([name in COVARIANCES for name, _ in space.names()])
+    whole = information(_MOVE * np.where(logs, np.minimum(width, 10.0), width))
     scale = np.sqrt(np.maximum(np.diagonal(whole), 1e-300))
     values, vectors = np.linalg.eigh(whole / scale / scale[:, None])
     if values[0] <= _UNIDENTIFIED:
@@ -158,6 +176,7 @@ def standard_errors(
             "free, or the parameters are no maximum. Hold more by fixed=, or fit to a "
             "smaller tol."
         )
+    _refuse_limits(space, score(p), np.diagonal(whole))
     root = vectors / np.sqrt(values) / scale[:, None]
     errors = np.sqrt(np.square(space.jacobian(p) @ root).sum(axis=1))
     out = {name: np.zeros(np.shape(X)) for name, X in p._asdict().items()}

@@ -56,7 +56,8 @@ def test_estimates_of_the_density_have_no_bias(rng):
     ratio = np.exp(np.array(runs) - exact)
     assert ratio.std() > 0.0
     assert abs(ratio.mean() - 1.0) < 5.0 * ratio.std() / 20.0
-    assert np.mean(runs) < exact  # of the logarithm
+    # of the logarithm, which is too small
+    assert np.mean(runs) < exact + 5.0 * np.std(runs) / 20.0
     few = model.likelihood_estimate(x, n_particles=4, n_runs=50)
     assert abs(few.value[0] - exact) < 6.0 * few.standard_error[0] + 0.05
     many = model.likelihood_estimate(x, n_particles=5000, n_runs=2)
