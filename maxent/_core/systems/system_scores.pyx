@@ -5,7 +5,7 @@ P+ = P - M F^{-1} M', then predicts.  Its adjoint, from the last step to the fir
 
     lam = A' r,   N+ = A' N A,   H+ = lam lam' - N+
     e = F^{-1} (v - M' lam),     D = F^{-1} + F^{-1} M' N+ M F^{-1}
-    r <- lam + C' e,             N <- C' F^{-1} C + (I - M F^{-1} C)' N+ (I - M F^{-1} C)
+    r <- lam + C' e,   N <- C' F^{-1} C + (I - M F^{-1} C)' N+ (I - M F^{-1} C)
 
 where r and (r r' - N) / 2 are the derivatives by the predicted mean and covariance, and
 e and (e e' - D) / 2 those by c and R.  No inverse of Q, R or P is taken: they may be
@@ -23,7 +23,6 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from maxent._core.systems.small_matrices cimport (
-    congruence,
     factor,
     product,
     product_t,
@@ -185,7 +184,7 @@ cdef bint back_observation(
     const System* s, Py_ssize_t row, const double* x, const double* mean,
     const double* cov, Py_ssize_t k, double* error, Sums* out) noexcept nogil:
     """Through the update by one observation."""
-    cdef Py_ssize_t n = s.n, d = s.d, i, j
+    cdef Py_ssize_t n = s.n, d = s.d, i
     cdef const double* C = s.observation + row * d * n
     cdef double* G = out.work           # I - M F^{-1} C
     cdef double* half = G + n * n
