@@ -52,6 +52,7 @@ EXTENSIONS = {
     "normal_wishart": [],
     "systems/statespace": [],
     "systems/expected_states": [],
+    "systems/system_scores": [],
     "systems/system_pairs": [CORE + "systems/pair_filter.c"],
     "chains/chain": [RBF_LOOPS, CORE + "chains/chain_loops.c"],
     "chains/chain_em": [CORE + "chains/chain_loops.c"],

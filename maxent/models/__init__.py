@@ -21,10 +21,11 @@ _HOMES = {
     "networks.bayes_net": ("BayesNet",),
     "networks.random_field": ("MarkovRandomField",),
     "systems.lds": ("LinearDynamicalSystem",),
-    "systems._state_posterior": ("StatePosterior",),
     "selection": ("Selection", "select"),
     "chains.estimator": ("HiddenMarkovEstimator",),
     "mixture_density": ("MixtureDensity",),
+    "systems._state_posterior": ("FilteredStates", "StatePosterior"),
+    "systems._regime_particles": ("FilteredRegimes", "LikelihoodEstimate"),
 }
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ if TYPE_CHECKING:
     )
     from maxent.models.selection import Selection as Selection
     from maxent.models.selection import select as select
+    from maxent.models.systems._regime_particles import (
+        FilteredRegimes as FilteredRegimes,
+    )
+    from maxent.models.systems._regime_particles import (
+        LikelihoodEstimate as LikelihoodEstimate,
+    )
+    from maxent.models.systems._state_posterior import FilteredStates as FilteredStates
     from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
     from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
     from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS

@@ -34,29 +34,37 @@ class InformationCriteria(ABC):
     def n_parameters(self) -> int:
         """Number of free parameters, those that change the law of sequences."""
 
-    def aic(self, sequences: Any, lengths: ArrayLike | None = None) -> float:
+    def aic(
+        self, sequences: Any, lengths: ArrayLike | None = None, **more: Any
+    ) -> float:
         """Akaike's criterion: the model of the smallest one predicts best.
 
         Parameters
         ----------
         sequences, lengths
             As for `log_likelihood`: the data of the fit.
+        **more
+            Further arguments of `log_likelihood`.
 
         Returns
         -------
         float
             ``2 * n_parameters - 2 * log_likelihood``, in nats.
         """
-        total = self.log_likelihood(sequences, lengths).sum()
+        total = self.log_likelihood(sequences, lengths, **more).sum()
         return _penalised(self.n_parameters, 2.0, total)
 
-    def bic(self, sequences: Any, lengths: ArrayLike | None = None) -> float:
+    def bic(
+        self, sequences: Any, lengths: ArrayLike | None = None, **more: Any
+    ) -> float:
         """Schwarz's criterion, which takes smaller models than `aic`.
 
         Parameters
         ----------
         sequences, lengths
             As for `log_likelihood`: the data of the fit.
+        **more
+            Further arguments of `log_likelihood`.
 
         Returns
         -------
@@ -68,7 +76,8 @@ class InformationCriteria(ABC):
         values = found.values
         seen = values >= 0 if values.ndim == 1 else ~np.isnan(values).all(axis=1)
         size = np.log(max(int(seen.sum()), 1))
-        return _penalised(self.n_parameters, size, self.log_likelihood(found).sum())
+        total = self.log_likelihood(found, **more).sum()
+        return _penalised(self.n_parameters, size, total)
 
 
 class RowCriteria(ABC):

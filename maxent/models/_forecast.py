@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from maxent._support import validation as v
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
-    """What a model says of the steps after a sequence, each by itself.
+    """Distribution of each of the steps that follow one sequence.
 
-    Attributes
+    Parameters
     ----------
     mean : ndarray (steps, d)
-        Expectations; of symbols, their probabilities (steps, n_symbols).
+        Expectation of every step; of symbols, their probabilities (steps, n_symbols).
     variance : ndarray (steps, d)
         Variances of the coordinates.
-    lower, upper : ndarray (steps, d)
-        Ends of intervals that hold each coordinate with the probability asked for.
-    states : ndarray (steps, n_states)
+    lower : ndarray (steps, d)
+    upper : ndarray (steps, d)
+        Each value lies between them with the probability `level`; values of different
+        steps and columns are not meant together.
+    level : float
+        Probability of the intervals.
+    cov : ndarray (steps, d, d), optional
+        Covariances of Gaussian steps.
+    states : ndarray (steps, n_states), optional
         Probabilities of hidden states.
     """
 
@@ -30,4 +40,24 @@ class Forecast:
     variance: Array
     lower: Array
     upper: Array
-    states: Array
+    level: float
+    cov: Array | None = None
+    states: Array | None = None
+
+    def __repr__(self) -> str:
+        steps, d = self.mean.shape
+        return f"Forecast({steps} steps, {d} columns, level={self.level:g})"
+
+
+def gaussian_forecast(mean: Array, cov: Array, level: float) -> Forecast:
+    """Forecast of Gaussian steps."""
+    variance = np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0)
+    half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
+    return Forecast(mean, variance, mean - half, mean + half, level, cov=cov)
+
+
+def check_level(level: Any) -> float:
+    """A probability of an interval, in (0, 1)."""
+    if not 0.0 < v.check_number("level", level) < 1.0:
+        raise v.not_this("level", level, "between 0 and 1, such as 0.9")
+    return float(level)

@@ -13,6 +13,7 @@ from maxent.families import _checks
 from maxent.models._state_space import Arrays
 
 Array = NDArray[np.float64]
+_SINGULAR = 1e-13  # least eigenvalue of a correlation that is rounding
 
 
 def is_partial(X: Array) -> NDArray[np.bool_]:
@@ -108,31 +109,45 @@ def filling(own: Array, R: Array, hidden: NDArray[np.bool_]) -> tuple[Array, Arr
     `own` are covariances in which missing coordinates are independent.
     """
     cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
-    solved = np.linalg.solve(own, cross.swapaxes(1, 2))
+    if _checks.least_of_correlation(R).min() > _SINGULAR:
+        solved = np.linalg.solve(own, cross.swapaxes(1, 2))
+    else:  # outputs without noise, or whose noise is that of others
+        solved = np.linalg.pinv(own, hermitian=True) @ cross.swapaxes(1, 2)
     K = np.asarray(solved.swapaxes(1, 2), dtype=np.float64)
     both = hidden[:, :, None] & hidden[:, None, :]
     return K, np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
 
 
 def expected_observations(
-    C: Array, c: Array, R: Array, x: Array, mean: Array, cov: Array
+    C: Array,
+    c: Array,
+    R: Array,
+    x: Array,
+    mean: Array,
+    cov: Array,
+    inputs: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Sums of E z z', E x z' and E x x' over the observed steps of a constant system.
 
-    Given the states, missing coordinates are G s + g and noise; z = (s, 1). `mean` and
-    `cov` are those of the states given the sequence.
+    Given the states, missing coordinates are G s + g and noise; z = (s, u, 1) with the
+    inputs u, whose part c has, of each step then. `mean` and `cov` are those of the
+    states given the sequence.
     """
     seen = ~np.isnan(x).all(axis=1)
-    x, m, P = x[seen], mean[seen], cov[seen]
+    u = np.zeros((len(x), 0)) if inputs is None else inputs
+    x, m, P, u = x[seen], mean[seen], cov[seen], u[seen]
+    c = c[seen] if c.ndim > 1 else c
+    n = m.shape[1]
     _, _, own, filled, hidden = masked_observations(C, c, R, x)
     K, left = filling(own, R, hidden)
     away = np.where(hidden, 0.0, filled - c)
     G = np.where(hidden[:, :, None], C - K @ C, 0.0)
     g = np.where(hidden, c + (K @ away[..., None])[..., 0], filled)
-    z = np.concatenate([m, np.ones((len(m), 1))], axis=1)
+    z = np.concatenate([m, u, np.ones((len(m), 1))], axis=1)
     second = z[:, :, None] * z[:, None, :]
-    second[:, :-1, :-1] += P
-    B = np.concatenate([G, g[:, :, None]], axis=2)  # E (x | s) = B z
+    second[:, :n, :n] += P
+    none = np.zeros((*g.shape, u.shape[1]))
+    B = np.concatenate([G, none, g[:, :, None]], axis=2)  # E (x | s) = B z
     xz = B @ second
     return (
         second.sum(axis=0),

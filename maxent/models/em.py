@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,7 @@ def maximize_by_em(
     change: Callable[[P, P], float] | None = None,
     callback: Callable[[int, float, float], object] | None = None,
     size: float | None = None,
+    faster: Callable[[P], Advance[P]] | None = None,
 ) -> tuple[P, EMResult]:
     """Run EM from every start and keep the greatest objective.
 
@@ -141,6 +142,9 @@ def maximize_by_em(
     size : float, optional
         A run ends once a step gains at most ``tol * size`` instead. The number of
         observed values makes the rule the same in all units of the data.
+    faster : callable, optional
+        From a start to a rule that goes on from a point in the place of EM steps,
+        to no smaller objective.
 
     Returns
     -------
@@ -159,7 +163,8 @@ def maximize_by_em(
     best, objectives = None, []
     for start in starts:
         monitor = MonotoneMonitor(tol, callback, size)
-        point, result = _one_run(step, start, monitor, max_iter, change)
+        advance = faster(start) if faster else EMSteps[P]()
+        point, result = _one_run(step, start, monitor, max_iter, change, advance)
         objectives.append(result.objective)
         if best is None or result.objective > best[1].objective:
             best = point, result
@@ -171,22 +176,68 @@ def maximize_by_em(
     return best
 
 
-def _one_run(step, point, monitor, max_iter, change):
-    previous, status, residual = -math.inf, Status.MAX_ITER, None
+class Advance(Protocol[P]):
+    """Rule that goes on from a point whose objective and EM step are known."""
+
+    expected: float  # gain that the last step was to have
+
+    def __call__(
+        self,
+        step: Callable[[P], tuple[float, P]],
+        point: P,
+        objective: float,
+        following: P | None,
+    ) -> tuple[P, tuple[float, P | None]]:
+        """The next point, its objective, and the EM step from it if that is known."""
+
+
+class EMSteps(Generic[P]):
+    """EM steps as they are."""
+
+    expected = 0.0
+
+    def __call__(
+        self,
+        step: Callable[[P], tuple[float, P]],
+        point: P,
+        objective: float,
+        following: P | None,
+    ) -> tuple[P, tuple[float, P | None]]:
+        """Take the EM step."""
+        return em_step(step, point, following)
+
+
+def em_step(
+    step: Callable[[P], tuple[float, P]], point: P, following: P | None
+) -> tuple[P, tuple[float, P]]:
+    """The EM step from a point, and what `step` says there."""
+    if following is None:
+        following = step(point)[1]
+    return following, step(following)
+
+
+def _one_run(step, point, monitor, max_iter, change, advance):
+    previous, status, last = -math.inf, Status.MAX_ITER, None
+    evaluated = step(point)
     for n_iter in range(max_iter + 1):
-        objective, following = step(point)
+        objective, following = evaluated
         # a start may have entries of density zero, which the first step moves
         if not math.isfinite(objective) and (n_iter or objective != -math.inf):
             raise FloatingPointError(not_finite(objective, n_iter))
         gain = objective - previous if previous > -math.inf else math.inf
-        ended = monitor.record(n_iter, objective, gain, point)
+        left = gain if gain < 0.0 else max(gain, advance.expected)
+        ended = monitor.record(n_iter, objective, left, point)
         if monitor.best is not None and monitor.best.point is point:
-            residual = (change or relative_change)(point, following)
+            last = following
         if monitor.fell() or ended:
             status = Status.STALLED if monitor.fell() else monitor.status
             break
-        point, previous = following, objective
+        previous = objective
+        if n_iter < max_iter:
+            point, evaluated = advance(step, point, objective, following)
     best = monitor.best
+    last = step(best.point)[1] if last is None else last
+    residual = (change or relative_change)(best.point, last)
     trace = [objective for _, objective, _ in monitor.history]
     value, size = best.objective, monitor.size
     result = EMResult(value, n_iter, status, trace, residual, [value], size)
@@ -217,4 +268,6 @@ def relative_change(old: Any, new: Any) -> float:
     if isinstance(old, tuple):
         return max((relative_change(a, b) for a, b in zip(old, new)), default=0.0)
     old, new = np.asarray(old, dtype=np.float64), np.asarray(new, dtype=np.float64)
+    moved = new != old  # infinite entries stay
+    old, new = old[moved], new[moved]
     return float(np.max(np.abs(new - old) / (1.0 + np.abs(old)), initial=0.0))

@@ -23,8 +23,9 @@ NOTHING_TO_LEARN = {
         "margin_from_spec"
     ),
     "results and their statuses": (
-        "DualResult MaxMargin Status EMResult Forecast StatePosterior "
-        "SwitchingPosterior NoAdmissibleCandidateError Selection"
+        "DualResult MaxMargin Status EMResult Forecast StatePosterior FilteredStates "
+        "SwitchingPosterior FilteredRegimes LikelihoodEstimate "
+        "NoAdmissibleCandidateError Selection"
     ),
     "base classes and checks of a user's own": (
         "ConjugatePrior ExponentialFamily Model check_block check_feature_map"

@@ -49,4 +49,6 @@ def test_a_run_ends_with_the_first_small_gain(name, per_value, tol, rng):
     trace = np.array(found.trace)
     size = 300 if per_value else 1.0 + np.abs(trace[1:])
     small = np.diff(trace) <= tol * size
-    assert small[-1] and not small[:-1].any()
+    assert small[-1]
+    # steps between those of EM may gain little before the end
+    assert name == "system" or not small[:-1].any()

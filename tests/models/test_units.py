@@ -34,8 +34,8 @@ def test_scaled_columns_change_the_density_by_their_scale_alone(name, rng):
     walk = np.cumsum(rng.normal(size=(60, 2)), axis=0) @ rng.normal(size=(2, 3))
     X = walk + 0.3 * rng.normal(size=(60, 3))
     X[5, 1] = np.nan
-    scale = np.array([1e5, 1.0, 1e-4])
-    # powers of ten round the data, and EM multiplies the rounding
+    # powers of two: others round the data, and steps of fits multiply the rounding
+    scale = np.array([2.0**17, 1.0, 2.0**-13])
     before, after = FITS[name](X), FITS[name](X * scale)
     change = -np.count_nonzero(~np.isnan(X), axis=0) @ np.log(scale)
     value, scaled = (

@@ -139,3 +139,51 @@ def _states_given_regimes(model, x, gamma):
         h[here] += half @ (seen - model.observation_offset)
     S = np.linalg.inv(J)
     return S @ h, S
+
+
+def with_inputs(p, u):
+    """Parameters of the same system of the steps of inputs u, whose offsets vary."""
+    T = len(u)
+    offsets = {
+        "transition_offset": p["transition_offset"] + u @ p["transition_input"].T,
+        "observation_offset": p["observation_offset"] + u @ p["observation_input"].T,
+    }
+    names = ("transition", "transition_cov", "observation", "observation_cov")
+    fixed = {name: np.stack([p[name]] * T) for name in names}
+    first = {name: p[name] for name in ("initial_mean", "initial_cov")}
+    return {**fixed, **offsets, **first}
+
+
+def diffuse(model, x, free, build):
+    """Log-likelihood and posterior of all states, `free` ones of the first flat.
+
+    By generalised least squares: x = m + X delta + N(0, S) and states alike. A flat
+    number and a normal one, of any variance, have a sum as flat.
+    `build` makes a model of parameters.
+    """
+    given = {k: np.array(v) for k, v in model.parameters().items()}
+    given["initial_cov"][np.isinf(given["initial_cov"])] = 2.0
+    at_zero = joint(build(**given), len(x) - 1)
+    columns = []
+    for j in np.flatnonzero(free):
+        moved = {**given, "initial_mean": given["initial_mean"] + np.eye(len(free))[j]}
+        columns.append(joint(build(**moved), len(x) - 1))
+    mean, S, mx, Sx, HS = at_zero
+    seen = ~np.isnan(np.ravel(x))
+    X = np.array([c[2] - mx for c in columns]).T[seen]
+    Z = np.array([c[0] - mean for c in columns]).T
+    y, inverse = (np.ravel(x) - mx)[seen], np.linalg.inv(Sx[np.ix_(seen, seen)])
+    K = np.linalg.inv(X.T @ inverse @ X)
+    delta = K @ X.T @ inverse @ y
+    r = y - X @ delta
+    value = -0.5 * (
+        r @ inverse @ r - np.linalg.slogdet(inverse)[1] + len(y) * math.log(2 * math.pi)
+    )
+    gain = HS[seen].T @ inverse
+    left = Z - gain @ X
+    states = mean + gain @ r + Z @ delta
+    return (
+        value + 0.5 * np.linalg.slogdet(K)[1],
+        states,
+        (S - gain @ HS[seen] + left @ K @ left.T),
+    )

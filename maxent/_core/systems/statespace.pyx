@@ -16,7 +16,7 @@ Source: Shumway & Stoffer (1982).
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isnan
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from maxent._core.systems.small_matrices cimport (
     congruence,
@@ -29,21 +29,37 @@ from maxent._core.systems.small_matrices cimport (
     solve_upper,
 )
 
+cdef enum:
+    # Covariances that differ by less than 1 / EQUAL of their units have settled: what
+    # is left to go is 1 / (1 - rho) times that, of a convergence at the rate rho.
+    EQUAL = 250000000000000
+
+cdef double SAME = 1. / EQUAL
+
 
 # -- filter ----------------------------------------------------------------------------
 cdef Py_ssize_t filter_scratch(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    return 4 * n * n + 2 * n + 3 * n * d + d * d + 2 * d
+    return 6 * n * n + 2 * n + 3 * n * d + d * d + 2 * d
 
 
-cdef void predict(
-    const System* s, Py_ssize_t r, double* mean, double* cov, double* scratch
-) noexcept nogil:
-    """mean <- A mean + b, cov <- A cov A' + Q; scratch of 2 n^2 + n."""
+cdef bint same_covariance(
+    const double* P, const double* Q, Py_ssize_t n) noexcept nogil:
+    """Whether matrices agree up to rounding in the units of their diagonals."""
+    cdef Py_ssize_t i, j
+    cdef double away
+    for i in range(n):
+        for j in range(i + 1):
+            away = P[i * n + j] - Q[i * n + j]
+            if not away * away <= SAME * SAME * P[i * n + i] * P[j * n + j]:
+                return False
+    return True
+
+
+cdef void predict_mean(
+    const System* s, Py_ssize_t r, double* mean, double* old) noexcept nogil:
+    """mean <- A mean + b; scratch of n."""
     cdef Py_ssize_t n = s.n, i, j
     cdef const double* A = s.transition + r * n * n
-    cdef double* work = scratch
-    cdef double* out = work + n * n
-    cdef double* old = out + n * n
     cdef double value
     memcpy(old, mean, n * sizeof(double))
     for i in range(n):
@@ -51,6 +67,17 @@ cdef void predict(
         for j in range(n):
             value += A[i * n + j] * old[j]
         mean[i] = value
+
+
+cdef void predict(
+    const System* s, Py_ssize_t r, double* mean, double* cov, double* scratch
+) noexcept nogil:
+    """mean <- A mean + b, cov <- A cov A' + Q; scratch of 2 n^2 + n."""
+    cdef Py_ssize_t n = s.n
+    cdef const double* A = s.transition + r * n * n
+    cdef double* work = scratch
+    cdef double* out = work + n * n
+    predict_mean(s, r, mean, out + n * n)
     memcpy(out, s.transition_cov + r * n * n, n * n * sizeof(double))
     congruence(A, cov, n, n, work, out)
     memcpy(cov, out, n * n * sizeof(double))
@@ -113,6 +140,30 @@ cdef bint update(
     return True
 
 
+cdef void steady_update(
+    const System* s, const double* x, double* mean, double* distance, double* scratch
+) noexcept nogil:
+    """The same with the gain and the factor that the last update has left."""
+    cdef Py_ssize_t n = s.n, d = s.d, i, j
+    cdef double* K = scratch + 3 * n * n + n * d
+    cdef double* F = K + 2 * n * d
+    cdef double* e = F + d * d
+    cdef double* z = e + d
+    cdef double value
+    for i in range(d):
+        value = (0. if x == NULL else x[i]) - s.observation_offset[i]
+        for j in range(n):
+            value -= s.observation[i * n + j] * mean[j]
+        e[i] = z[i] = value
+    solve_lower(F, d, z, 1)
+    distance[0] = 0.
+    for i in range(d):
+        distance[0] += z[i] * z[i]
+    for i in range(n):
+        for j in range(d):
+            mean[i] += K[i * d + j] * e[j]
+
+
 cdef Py_ssize_t kalman_filter(
     const System* system, const double* x, Py_ssize_t n_steps, double* predicted_mean,
     double* predicted_cov, double* mean, double* cov, double* log_det, double* distance,
@@ -120,25 +171,43 @@ cdef Py_ssize_t kalman_filter(
     cdef Py_ssize_t n = system.n, d = system.d, t, r
     cdef double* m = scratch
     cdef double* P = m + n
-    cdef double* work = P + n * n
-    cdef double value, far
+    cdef double* last = P + n * n       # the predicted covariance before
+    cdef double* updated = last + n * n
+    cdef double* work = updated + n * n
+    cdef double value = 0., far
+    # Of a constant system all covariances settle; a gap starts them again.
+    cdef bint seen = False, steady = False, now
     memcpy(m, system.initial_mean, n * sizeof(double))
     memcpy(P, system.initial_cov, n * n * sizeof(double))
     for t in range(n_steps):
         r = system.which[t] if system.which != NULL else 0
-        if t:
+        now = x == NULL or not isnan(x[t * d])
+        if steady and now:
+            predict_mean(system, 0, m, work)
+        elif t:
             predict(system, r, m, P, work)
+            steady = (seen and now and system.which == NULL
+                      and same_covariance(P, last, n))
+            if steady:                  # go on with the covariances of the step before
+                memcpy(P, updated, n * n * sizeof(double))
         if predicted_mean != NULL:
             memcpy(predicted_mean + t * n, m, n * sizeof(double))
-            memcpy(predicted_cov + t * n * n, P, n * n * sizeof(double))
-        value = far = 0.
-        if x == NULL or not isnan(x[t * d]):
+            memcpy(predicted_cov + t * n * n, last if steady else P,
+                   n * n * sizeof(double))
+        far = 0.
+        if steady and now:
+            steady_update(system, NULL if x == NULL else x + t * d, m, &far, work)
+        elif now:
+            memcpy(last, P, n * n * sizeof(double))
             if not update(
                     system, r, NULL if x == NULL else x + t * d, m, P, &value, &far,
                     work):
                 return t
+            memcpy(updated, P, n * n * sizeof(double))
+        seen = now
+        steady = steady and now
         if log_det != NULL:
-            log_det[t] = value
+            log_det[t] = value if now else 0.
             distance[t] = far
         if mean != NULL:
             memcpy(mean + t * n, m, n * sizeof(double))
@@ -148,7 +217,21 @@ cdef Py_ssize_t kalman_filter(
 
 # -- smoother --------------------------------------------------------------------------
 cdef Py_ssize_t smoother_scratch(Py_ssize_t n) noexcept nogil:
-    return 6 * n * n
+    return 7 * n * n
+
+
+cdef void smoother_gain(
+    const double* A, const double* P, const double* predicted, Py_ssize_t n, double* J,
+    double* L, double* X) noexcept nogil:
+    """J = P A' predicted^{-1}; scratch of n^2 each in L and X."""
+    cdef Py_ssize_t i, j
+    product(A, P, n, n, n, X)
+    memcpy(L, predicted, n * n * sizeof(double))
+    semidefinite_factor(L, n)
+    solve_semidefinite(L, n, X, n)
+    for i in range(n):
+        for j in range(n):
+            J[i * n + j] = X[j * n + i]
 
 
 cdef void kalman_smoother(
@@ -162,26 +245,33 @@ cdef void kalman_smoother(
     cdef double* G = X + n * n          # I - J A
     cdef double* work = G + n * n
     cdef double* sum = work + n * n
+    cdef double* before = sum + n * n   # the filtered covariance of step t + 1
     cdef const double* A
     cdef double* P
     cdef double s
+    cdef Py_ssize_t size = n * n * sizeof(double)
+    cdef bint settled                   # whether J is that of step t + 1
     for t in range(n_steps - 2, -1, -1):
         r = system.which[t + 1] if system.which != NULL else 0
         A = system.transition + r * n * n
         P = cov + t * n * n
-        product(A, P, n, n, n, X)
-        memcpy(L, predicted_cov + (t + 1) * n * n, n * n * sizeof(double))
-        semidefinite_factor(L, n)
-        solve_semidefinite(L, n, X, n)
-        for i in range(n):
-            for j in range(n):
-                J[i * n + j] = X[j * n + i]
+        settled = (
+            system.which == NULL and t < n_steps - 2 and memcmp(P, before, size) == 0
+            and memcmp(predicted_cov + (t + 1) * n * n,
+                       predicted_cov + (t + 2) * n * n, size) == 0)
+        memcpy(before, P, size)
+        if not settled:
+            smoother_gain(A, P, predicted_cov + (t + 1) * n * n, n, J, L, X)
         for i in range(n):
             s = 0.
             for j in range(n):
                 s += J[i * n + j] * (
                     mean[(t + 1) * n + j] - predicted_mean[(t + 1) * n + j])
             mean[t * n + i] += s
+        if settled and same_covariance(P + n * n, P + 2 * n * n, n):
+            memcpy(P, P + n * n, size)
+            memcpy(lag + t * n * n, lag + (t + 1) * n * n, size)
+            continue
         product(J, A, n, n, n, G)
         for i in range(n * n):
             G[i] = -G[i]
@@ -295,11 +385,11 @@ def smooth(
     double[:, :, ::1] predicted_cov,    # OUT  (n_steps, n, n)
     double[:, ::1] filtered_mean,       # OUT
     double[:, :, ::1] filtered_cov,     # OUT
-    double[:, ::1] mean,                # OUT  smoothed
-    double[:, :, ::1] cov,              # OUT
-    double[:, :, ::1] lag,              # OUT  (n_steps, n, n), the last is not written
     double[::1] log_det,                # OUT  (n_steps,)
     double[::1] distance,               # OUT
+    double[:, ::1] mean=None,           # OUT  smoothed; None: filter only
+    double[:, :, ::1] cov=None,         # OUT
+    double[:, :, ::1] lag=None,         # OUT  (n_steps, n, n), the last is not written
 ):
     """Filter and smoother of one sequence; the step at which it fails, or -1."""
     cdef Py_ssize_t T = x.shape[0], n, bad
@@ -307,13 +397,18 @@ def smooth(
     n = s.n
     if (
         T == 0 or x.shape[1] != s.d
-        or not log_det.shape[0] == distance.shape[0] == lag.shape[0] == T
-        or not predicted_mean.shape[0] == filtered_mean.shape[0] == mean.shape[0] == T
-        or not predicted_cov.shape[0] == filtered_cov.shape[0] == cov.shape[0] == T
-        or not predicted_mean.shape[1] == filtered_mean.shape[1] == mean.shape[1] == n
+        or not log_det.shape[0] == distance.shape[0] == T
+        or not predicted_mean.shape[0] == filtered_mean.shape[0] == T
+        or not predicted_cov.shape[0] == filtered_cov.shape[0] == T
+        or not predicted_mean.shape[1] == filtered_mean.shape[1] == n
         or not predicted_cov.shape[1] == predicted_cov.shape[2] == n
         or not filtered_cov.shape[1] == filtered_cov.shape[2] == n
-        or not cov.shape[1] == cov.shape[2] == lag.shape[1] == lag.shape[2] == n
+    ):
+        raise ValueError("outputs do not fit")
+    if mean is not None and not (
+        mean.shape[0] == cov.shape[0] == lag.shape[0] == T
+        and mean.shape[1] == cov.shape[1] == cov.shape[2] == n
+        and lag.shape[1] == lag.shape[2] == n
     ):
         raise ValueError("outputs do not fit")
     cdef Py_ssize_t size = max(filter_scratch(n, s.d), smoother_scratch(n))
@@ -326,7 +421,7 @@ def smooth(
                 &s, &x[0, 0], T, &predicted_mean[0, 0], &predicted_cov[0, 0, 0],
                 &filtered_mean[0, 0], &filtered_cov[0, 0, 0], &log_det[0], &distance[0],
                 scratch)
-            if bad < 0:
+            if bad < 0 and mean is not None:
                 memcpy(&mean[0, 0], &filtered_mean[0, 0], T * n * sizeof(double))
                 memcpy(&cov[0, 0, 0], &filtered_cov[0, 0, 0],
                        T * n * n * sizeof(double))

@@ -45,6 +45,7 @@ class SystemScorer(Scorer):
                 "model is a LinearDynamicalSystem whose parameters vary with time; "
                 "scores are of a constant one."
             )
+        M._check_law()
         _refuse_singular(M, self._COVS)
         n, d = M.n_states, M.n_features
         return [

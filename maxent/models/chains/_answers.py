@@ -14,7 +14,7 @@ from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.models._chain_input import Array, drawn_offsets, drawn_paths
-from maxent.models._forecast import Forecast
+from maxent.models._forecast import Forecast, check_level
 from maxent.models.base import Model
 from maxent.models.chains._hidden_chain import Point, logs_of
 
@@ -146,8 +146,7 @@ class ChainAnswers(Model):
         (array([2.9 , 3.71, 4.44]), array([ 6., 20., 22.]))
         """
         steps = v.check_count("steps", steps)
-        if not 0 < (level := v.check_positive("level", level)) < 1:
-            raise ValueError(f"level={level:g} must be between 0 and 1.")
+        level = check_level(level)
         rng = as_generator(random_state)
         out = []
         for past in self.filter(sequences, lengths):
@@ -171,7 +170,8 @@ class ChainAnswers(Model):
         lower, upper = np.quantile(
             drawn, [tail, 1.0 - tail], axis=1, method="inverted_cdf"
         )
-        return Forecast(first, second - first**2, lower, upper, states)
+        variance = second - first**2
+        return Forecast(first, variance, lower, upper, level, states=states)
 
     @overload
     def sample(

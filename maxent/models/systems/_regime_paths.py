@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.models import _state_space as checks
+from maxent.models._criteria import covariance_parameters, free_probabilities
 from maxent.models.base import Model
 from maxent.models.systems.lds import LinearDynamicalSystem
 
-_MOST_PATHS = 2**16  # paths that are enumerated
+MOST_PATHS = 2**16  # paths that are enumerated
 
 
 class RegimePaths(Model):
@@ -45,6 +47,27 @@ class RegimePaths(Model):
     def n_features(self) -> int:
         """Dimension of the observations."""
         return len(self.observation)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters, less those of the coordinates of the states."""
+        n, d, K = self.n_states, self.n_features, self.n_regimes
+        own = K * (n * n + covariance_parameters(n) + n)  # A, Q and b of regimes
+        own += n * d + covariance_parameters(d) + d + n + covariance_parameters(n)
+        chain = free_probabilities(self.start) + free_probabilities(self.switching)
+        return own + chain - n * (n + 1)
+
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
+        return vector_sequences(
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
+        )
+
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
+        return self._read(sequences, lengths)
 
     def given_path(self, path: ArrayLike) -> LinearDynamicalSystem:
         """The time-varying linear system of a path of regimes.
@@ -163,10 +186,10 @@ class RegimePaths(Model):
             If there are more than 65536.
         """
         count = float(self.n_regimes) ** length
-        if count > _MOST_PATHS:
+        if count > MOST_PATHS:
             raise ValueError(
                 f"{self.n_regimes} regimes over {length} steps have {count:.3g} paths, "
-                f"more than {_MOST_PATHS}: use lower_bound, or draw paths."
+                f"more than {MOST_PATHS}: use lower_bound, or draw paths."
             )
         paths = list(itertools.product(range(self.n_regimes), repeat=length))
         return np.array(paths, dtype=np.intp).reshape(len(paths), length)

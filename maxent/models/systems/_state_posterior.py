@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,7 @@ from maxent._inputs.sequences import Sequences
 from maxent.models import _state_space as checks
 from maxent.models._partial import is_partial, masked
 from maxent.models._state_space import Arrays
-
-_LOG_2PI = math.log(2.0 * math.pi)
+from maxent.models.systems._derivatives import Filtered, FreeStart, refuse_failure
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +51,32 @@ class StatePosterior:
         )
 
 
+@dataclass(frozen=True, repr=False)
+class FilteredStates:
+    """Distribution of each state of one sequence given the observations up to it.
+
+    Parameters
+    ----------
+    mean : ndarray (n_steps, n_states)
+    cov : ndarray (n_steps, n_states, n_states)
+        Infinite in a direction of which neither a prior nor an observation has said
+        anything yet; the mean has zero there.
+    log_likelihood : float
+        Log-density of the sequence.
+    """
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    log_likelihood: float
+
+    def __repr__(self) -> str:
+        n_steps, n_states = self.mean.shape
+        return (
+            f"FilteredStates({n_steps} steps, {n_states} states, "
+            f"log_likelihood={self.log_likelihood:.6g})"
+        )
+
+
 def filtered_terms(
     arrays: Arrays, data: Sequences
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -80,39 +104,57 @@ def _filter(arrays, values, offsets, log_det, far, number):
         refuse_failure(failed)
 
 
-def refuse_failure(bad: NDArray[np.intp]) -> None:
-    """Error if the filter of a sequence met a covariance that is not definite."""
-    if (bad >= 0).any():
-        i = int(np.argmax(bad >= 0))
-        raise FloatingPointError(
-            f"the covariance of observation {bad[i]} of sequence {i}, given those "
-            "before it, is not positive definite in double precision: the state "
-            "covariance has grown beyond it. Use a transition of spectral radius <= 1, "
-            "or a larger observation_cov."
-        )
-
-
 def smoothed(
-    arrays: Arrays, x: NDArray[np.float64], n: int, number: int = 0
+    arrays: Arrays,
+    x: NDArray[np.float64],
+    n: int,
+    number: int = 0,
+    diffuse: NDArray[np.bool_] | None = None,
 ) -> StatePosterior:
-    """Posterior of one sequence under compiled arrays."""
-    T = len(x)
-    observed = np.count_nonzero(~np.isnan(x))
-    if is_partial(x).any():
-        arrays, x = masked(arrays, x)
-    vectors = [np.empty((T, n)) for _ in range(3)]
-    matrices = [np.empty((T, n, n)) for _ in range(4)]
-    log_det, far = np.empty((2, T))
-    pm, fm, m = vectors
-    pP, fP, P, lag = matrices
-    x = np.ascontiguousarray(x)
-    bad = statespace.smooth(arrays, x, pm, pP, fm, fP, m, P, lag, log_det, far)
-    if bad >= 0:
-        failed = np.full(number + 1, -1, dtype=np.intp)
-        failed[number] = bad
-        refuse_failure(failed)
-    value = -0.5 * float(log_det.sum() + far.sum() + observed * _LOG_2PI)
-    return StatePosterior(m, P, lag[:-1], fm, fP, pm, pP, value)
+    """Posterior of one sequence under compiled arrays.
+
+    `diffuse` marks the states that begin without a prior.
+    """
+    arrays, filled = masked(arrays, x) if is_partial(x).any() else (arrays, x)
+    filled = np.ascontiguousarray(filled)
+    start = None
+    if diffuse is not None and diffuse.any():
+        start = FreeStart.of(arrays, filled, diffuse, number)
+        start.refuse_undetermined(number)
+        arrays = start.arrays()
+    T, lag = len(x), np.empty((len(x), n, n))
+    m, P = np.empty((T, n)), np.empty((T, n, n))
+    run = Filtered.of(arrays, filled, number, m, P, lag)
+    log_lik = run.log_likelihood(np.count_nonzero(~np.isnan(x)))
+    if start is None:
+        moments = run.mean, run.cov, run.predicted_mean, run.predicted_cov
+        return StatePosterior(m, P, lag[:-1], *moments, log_lik)
+    columns = start.smoothed_columns()
+    turned = columns.swapaxes(1, 2)
+    return StatePosterior(
+        m,
+        P + columns @ turned,
+        lag[:-1] + columns[1:] @ turned[:-1],
+        *start.filtered_moments(),
+        *start.predicted_moments(),
+        start.log_likelihood(np.count_nonzero(~np.isnan(x))),
+    )
+
+
+def filtered(
+    arrays: Arrays,
+    x: NDArray[np.float64],
+    number: int = 0,
+    diffuse: NDArray[np.bool_] | None = None,
+) -> FilteredStates:
+    """The states of one sequence given the observations up to each step."""
+    arrays, filled = masked(arrays, x) if is_partial(x).any() else (arrays, x)
+    filled, seen = np.ascontiguousarray(filled), np.count_nonzero(~np.isnan(x))
+    if diffuse is not None and diffuse.any():
+        start = FreeStart.of(arrays, filled, diffuse, number)
+        return FilteredStates(*start.filtered_moments(), start.log_likelihood(seen))
+    run = Filtered.of(arrays, filled, number)
+    return FilteredStates(run.mean, run.cov, run.log_likelihood(seen))
 
 
 def draw(

@@ -350,7 +350,7 @@ def expected_products(problem: Problem, p: Parameters, q: Beliefs) -> em.Product
 
 
 def _observation_step(new, p, e, prior):
-    C, c = em.regression(e.xz, e.seen, None, None, False, False)
+    C, c = em.split_offset(em.regression(e.xz, e.seen))
     new["observation"], new["observation_offset"] = C, c
     scatter = em.residual_scatter(C, c, e.xx, e.xz, e.seen)
     new["observation_cov"] = prior.mode(scatter, e.seen[-1, -1])
@@ -379,12 +379,12 @@ def _regime_step(problem, p, q, k, prior, stable):
     if count < _FEWEST:
         return A, b, Q
     cross, second, square = regime_products(problem, q, k)
-    new, offset = em.regression(cross, second, None, None, False, False)
+    new, offset = em.split_offset(em.regression(cross, second))
     if stable:
         limited = em.stable_step(A, new)
         if limited is not new:
             new = limited
-            _, offset = em.regression(cross, second, new, offset, True, False)
+            offset = (cross[:, -1] - new @ second[:-1, -1]) / second[-1, -1]
     scatter = em.residual_scatter(new, offset, square, cross, second)
     return new, offset, prior.mode(scatter, count)
 

@@ -12,6 +12,7 @@ from maxent._support import validation as v
 from maxent.models._units import Units
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
+from maxent.models.systems._free_parameters import Held
 from maxent.models.systems._state_fits import Start
 
 
@@ -57,9 +58,10 @@ def switching_start(
 def _one_system(data, n, law):
     """One linear system after a few EM steps: states that fit the data."""
     one = lds_em.start(data, n)
+    held = Held.of((), one)
     for _ in range(10):
         _, products = lds_em.expected_products(one, data)
-        one = lds_em.maximised(one, products, law, frozenset(), True)
+        one = lds_em.maximised(one, products, law, held, True)
     return one
 
 

@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, Self, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
 from maxent.families import Gaussian
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import (
-    columns_of_start,
-    drawn_offsets,
-    single_series,
-)
+from maxent.models._chain_input import columns_of_start, single_series
 from maxent.models._criteria import InformationCriteria, covariance_parameters
+from maxent.models._state_space import Parameters, read_inputs
 from maxent.models._units import Units
-from maxent.models.base import FitsOfEach, Model, maximize_by_em
+from maxent.models.base import FitsOfEach, maximize_by_em
 from maxent.models.systems import _lds_em as em
+from maxent.models.systems._derivatives import total_gradient
+from maxent.models.systems._free_parameters import Coordinates, Held, named
+from maxent.models.systems._state_answers import StateAnswers
 from maxent.models.systems._state_fits import (
-    check_fixed,
+    diagonal_covariances,
     lds_starts,
     n_states_of,
+    standard_errors,
+    started,
+    width_of,
 )
-from maxent.models.systems._state_posterior import (
-    StatePosterior,
-    draw,
-    filtered_terms,
-    smoothed,
-)
+from maxent.models.systems._state_posterior import filtered, filtered_terms
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -52,14 +49,17 @@ Parameter = Literal[
     "initial_cov",
     "transition_offset",
     "observation_offset",
+    "transition_input",
+    "observation_input",
 ]
 
 
-class LinearDynamicalSystem(InformationCriteria, Model):
+class LinearDynamicalSystem(StateAnswers, InformationCriteria):
     """Linear dynamical system with Gaussian noise.
 
     States ``s_t = A s_{t-1} + b + N(0, Q)`` that begin at ``s_0 ~ N(m, P)`` are seen as
-    ``x_t = C s_t + c + N(0, R)``.
+    ``x_t = C s_t + c + N(0, R)``. Known inputs u_t may add ``B u_t`` to states and
+    ``D u_t`` to observations.
 
     Parameters
     ----------
@@ -70,19 +70,25 @@ class LinearDynamicalSystem(InformationCriteria, Model):
     observation : array-like (n_features, n_states)
         C.
     observation_cov : array-like (n_features, n_features)
-        R, symmetric positive definite.
+        R, symmetric positive semidefinite: zero where an output has no noise.
     initial_mean : array-like (n_states,)
         m.
     initial_cov : array-like (n_states, n_states)
-        P, symmetric positive semidefinite.
+        P, symmetric positive semidefinite. A diagonal entry inf is a state that begins
+        without a prior (diffuse); the rest of its row and column is zero.
     transition_offset : array-like (n_states,) or float, default=0
         b.
     observation_offset : array-like (n_features,) or float, default=0
         c.
+    transition_input : array-like (n_states, n_inputs), optional
+        B, of the inputs of the step into a state; those of the first step act on no
+        state.
+    observation_input : array-like (n_features, n_inputs), optional
+        D, of the inputs of the step of an observation.
 
     Attributes
     ----------
-    n_states, n_features : int
+    n_states, n_features, n_inputs : int
     n_steps : int or None
         Length of the time-varying parameters; None of a system that is constant.
     fit_result : EMResult or None
@@ -94,18 +100,24 @@ class LinearDynamicalSystem(InformationCriteria, Model):
 
     Notes
     -----
-    Every parameter but `initial_mean` and `initial_cov` may vary with time: it then has
-    a leading axis of steps. Entry t holds the step into state t and the observation at
-    t, so that entry 0 of `transition`, `transition_cov` and `transition_offset` is not
-    used. Such a system has `n_steps` observations and is not fitted.
+    Every parameter but those of the first state and of the inputs may vary with time:
+    it then has a leading axis of steps. Entry t holds the step into state t and the
+    observation at t, so that entry 0 of `transition`, `transition_cov` and
+    `transition_offset` is not used. Such a system has `n_steps` observations and is not
+    fitted.
 
     A change of coordinates of the states changes no result: the parameters are not
     identified by data, likelihoods and kernels are.
+
+    Systems with inputs or with states that begin without a prior are no laws of
+    sequences by themselves: kernels and scores refuse them.
 
     References
     ----------
     Shumway & Stoffer (1982), An approach to time series smoothing and forecasting using
     the EM algorithm, Journal of Time Series Analysis 3, 253-264.
+
+    Durbin & Koopman (2012), Time Series Analysis by State Space Methods, chapter 5.
 
     Examples
     --------
@@ -123,7 +135,7 @@ class LinearDynamicalSystem(InformationCriteria, Model):
 
     _data = "series"
     _fits_of_each = FitsOfEach("prior", looser={"tol": 1e-4}, sizes={"n_states": 2})
-    _names = em.Parameters._fields
+    _names = Parameters._fields
 
     transition: NDArray[np.float64]
     transition_cov: NDArray[np.float64]
@@ -133,6 +145,8 @@ class LinearDynamicalSystem(InformationCriteria, Model):
     initial_cov: NDArray[np.float64]
     transition_offset: NDArray[np.float64]
     observation_offset: NDArray[np.float64]
+    transition_input: NDArray[np.float64]
+    observation_input: NDArray[np.float64]
     n_states: int
     n_features: int
     n_steps: int | None
@@ -147,9 +161,11 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         initial_cov: ArrayLike,
         transition_offset: ArrayLike = 0.0,
         observation_offset: ArrayLike = 0.0,
+        transition_input: ArrayLike | None = None,
+        observation_input: ArrayLike | None = None,
     ) -> None:
-        found, n_steps = em.checked(
-            em.Parameters(
+        found, n_steps = checks.checked(
+            Parameters(
                 transition,
                 transition_cov,
                 observation,
@@ -158,25 +174,38 @@ class LinearDynamicalSystem(InformationCriteria, Model):
                 initial_cov,
                 transition_offset,
                 observation_offset,
+                transition_input,
+                observation_input,
             )
         )
         self._set(
             **found._asdict(),
             n_states=len(found.initial_mean),
             n_features=found.observation.shape[-2],
+            n_inputs=found.transition_input.shape[1],
             n_steps=n_steps,
         )
 
     @functools.cached_property
     def _compiled(self) -> checks.Arrays:
-        """Arrays for the compiled functions."""
+        """Arrays for the compiled functions, of a system that is a law by itself."""
+        self._check_law()
         return self._parameters.compiled()
 
-    # -- laws --------------------------------------------------------------------------
-    @property
-    def _parameters(self) -> em.Parameters:
-        return em.Parameters(**self.parameters())
+    def _check_law(self) -> None:
+        """Refuse a system that is no law of sequences without more."""
+        if self.n_inputs:
+            raise ValueError(
+                f"the system has n_inputs={self.n_inputs}: without their values it is "
+                "no law of sequences. Use one without inputs here."
+            )
+        if self._parameters.diffuse.any():
+            raise ValueError(
+                "initial_cov has infinite entries: the system is no law of sequences. "
+                "Use one with a finite initial_cov here."
+            )
 
+    # -- laws --------------------------------------------------------------------------
     @property
     def n_parameters(self) -> int:
         """Number of free parameters, less those of the coordinates of the states."""
@@ -187,8 +216,8 @@ class LinearDynamicalSystem(InformationCriteria, Model):
                 "known; count those that were chosen by the data."
             )
         # A, Q and b, m and P, C, R and c; a change s -> T s + u of the states is free
-        own = n * n + 2 * covariance_parameters(n) + 2 * n + n * d
-        return own + covariance_parameters(d) + d - n * (n + 1)
+        own = n * n + 2 * covariance_parameters(n) + 2 * n + (n + self.n_inputs) * d
+        return own + covariance_parameters(d) + d - n * (n + 1 - self.n_inputs)
 
     def spectral_radius(self) -> float:
         """Largest modulus of an eigenvalue of the transition matrix.
@@ -229,7 +258,7 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         return Gaussian(means, 0.5 * (every + np.swapaxes(every, 1, 2)))
 
     def log_likelihood(
-        self, sequences: Any, lengths: ArrayLike | None = None
+        self, sequences: Any, lengths: ArrayLike | None = None, *, inputs: Any = None
     ) -> NDArray[np.float64]:
         """Log-density of every sequence.
 
@@ -239,132 +268,87 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
+        inputs : like sequences, optional
+            Of the steps, of a system that has inputs.
 
         Returns
         -------
         ndarray (n_sequences,)
-            In nats.
+            In nats. Where `initial_cov` has infinite entries it is the diffuse
+            log-likelihood: the limit of log p + (q / 2) log kappa for q states of a
+            variance kappa that grows.
         """
         data = self._read_all(sequences, lengths)
+        if self.n_inputs or inputs is not None or self._parameters.diffuse.any():
+            laws, free = self._laws(data, lengths, inputs), self._parameters.diffuse
+            each = [
+                filtered(law, x, i, free).log_likelihood
+                for i, (law, x) in enumerate(zip(laws, data))
+            ]
+            return np.array(each)
         log_det, far = filtered_terms(self._compiled, data)
         observed = np.count_nonzero(~np.isnan(data.values), axis=1)
         terms = log_det + far + _LOG_2PI * observed
         return -0.5 * np.add.reduceat(terms, data.offsets[:-1])
 
-    def posterior(
-        self, sequences: Any, lengths: ArrayLike | None = None
-    ) -> list[StatePosterior]:
-        """Distribution of the states of every sequence (Kalman smoother).
-
-        Parameters
-        ----------
-        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
-        lengths : array-like of int, optional
-
-        Returns
-        -------
-        list of StatePosterior
-            One per sequence.
-        """
-        data = self._read_all(sequences, lengths)
-        arrays = self._compiled
-        return [smoothed(arrays, x, self.n_states, i) for i, x in enumerate(data)]
-
-    def forecast(self, sequence: ArrayLike, steps: int) -> Gaussian:
-        """Distribution of each of the steps that follow a sequence.
-
-        Parameters
-        ----------
-        sequence : array-like (n_steps, n_features)
-        steps : int
-            Number of steps, >= 1.
-
-        Returns
-        -------
-        Gaussian
-            Batch of shape ``(steps,)``: `mean` and `cov` of x given the sequence.
-        """
-        x = self._read([sequence]).values
-        missing = np.full((v.check_count("steps", steps), self.n_features), np.nan)
-        arrays, data = self._compiled, self._read([np.concatenate([x, missing])])
-        found = smoothed(arrays, data.values, self.n_states, 0)
-        C, c, R, which = arrays[5:]
-        own = np.zeros(steps, dtype=np.intp) if len(C) == 1 else which[len(x) :][:steps]
-        C, ahead = C[own], slice(len(x), None)
-        mean = (C @ found.mean[ahead, :, None])[..., 0] + c[own]
-        cov = C @ found.cov[ahead] @ C.swapaxes(1, 2) + R[own]
-        return Gaussian(mean, 0.5 * (cov + cov.swapaxes(1, 2)))
-
-    @overload
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = ...,
-        *,
-        return_states: Literal[False] = ...,
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = ...,
-        *,
-        return_states: Literal[True],
-    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]: ...
-    def sample(
-        self,
-        n: int,
-        length: ArrayLike,
-        random_state: Any = None,
-        *,
-        return_states: bool = False,
-    ) -> Any:
-        """Draw sequences.
-
-        Parameters
-        ----------
-        n : int
-            Number of sequences, >= 1.
-        length : int or array-like of int (n,)
-            Steps of each, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-            The same seed gives the same draws.
-        return_states : bool, default=False
-            Return the states too.
-
-        Returns
-        -------
-        sequences : list of ndarray (n_steps, n_features)
-        states : list of ndarray (n_steps, n_states)
-            Only if `return_states`.
-        """
-        lengths = np.diff(drawn_offsets(n, length))
-        checks.check_horizon(int(lengths.max()) - 1, self)
-        rng = as_generator(random_state)
-        drawn = [draw(self._compiled, int(T), rng) for T in lengths]
-        sequences = [x for _, x in drawn]
-        return (sequences, [s for s, _ in drawn]) if return_states else sequences
-
     def _read(self, sequences: Any) -> Sequences:
         return self._read_all(sequences, None)
 
-    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
-        data = vector_sequences(
-            sequences,
-            lengths,
-            n_features=self.n_features,
-            partly=True,
-            columns=self._columns,
-        )
-        if self.n_steps is not None and data.lengths.max() > self.n_steps:
-            i = int(np.argmax(data.lengths))
-            raise ValueError(
-                f"sequences[{i}] has {data.lengths[i]} steps; the time-varying "
-                f"parameters end after n_steps={self.n_steps}."
-            )
-        return data
+    def standard_errors(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        fixed: Iterable[Parameter] | Mapping[Parameter, Any] = (),
+        transition_cov_type: Literal["full", "diagonal"] = "full",
+        observation_cov_type: Literal["full", "diagonal"] = "full",
+        inputs: Any = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        """Standard errors of the parameters at a maximum of the likelihood.
+
+        Parameters
+        ----------
+        sequences, lengths, inputs
+            As of the fit, which has ``prior=0`` and a small `tol`.
+        fixed, transition_cov_type, observation_cov_type
+            As of the fit: what was held has the error zero.
+
+        Returns
+        -------
+        dict of ndarray
+            In the shapes of :meth:`parameters`: square roots of the diagonal of the
+            inverse of the observed information, which is the derivative of the exact
+            score by central differences. Variances that are zero count as held.
+
+        Raises
+        ------
+        ValueError
+            If the information is singular: a change of coordinates of the states
+            changes no likelihood, so enough must be held.
+
+        Examples
+        --------
+        >>> from maxent.models import LinearDynamicalSystem
+        >>> walk = LinearDynamicalSystem(
+        ...     transition=[[1.0]], transition_cov=[[1.0]], observation=[[1.0]],
+        ...     observation_cov=[[0.0]], initial_mean=[0.0], initial_cov=[[1.0]])
+        >>> x = [0.0, 1.0, 0.0, 1.0, 0.0]       # four steps of variance one
+        >>> names = set(walk.parameters()) - {"transition_cov"}
+        >>> errors = walk.standard_errors([x], fixed=names)
+        >>> errors["transition_cov"].round(4)   # sqrt(2 / 4)
+        array([[0.7071]])
+        """
+        data = self._read_all(sequences, lengths)
+        each = read_inputs(inputs, data, lengths, self.n_inputs)
+        diagonal = diagonal_covariances(transition_cov_type, observation_cov_type)
+        p = self._parameters
+        held = Held.of(named(fixed), p, diagonal)
+
+        def score(q: Parameters) -> NDArray[np.float64]:
+            by_entry = total_gradient(q, data, each)[1]
+            return Coordinates.of(q, held).pull(q, by_entry)
+
+        return standard_errors(p, held, score)
 
     # -- fits --------------------------------------------------------------------------
     @classmethod
@@ -375,17 +359,21 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         lengths: ArrayLike | None = None,
         *,
         prior: float = 0.1,
-        fixed: Iterable[Parameter] = (),
+        fixed: Iterable[Parameter] | Mapping[Parameter, Any] = (),
+        transition_cov_type: Literal["full", "diagonal"] = "full",
+        observation_cov_type: Literal["full", "diagonal"] = "full",
+        initial: Literal["fitted", "diffuse"] = "fitted",
         stable: bool = True,
         init: LinearDynamicalSystem | None = None,
         n_init: int = 1,
         max_iter: int = 5000,
         tol: float = 2e-5,
+        inputs: Any = None,
         n_jobs: int | None = None,
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Fit by EM: maximum a posteriori, monotone.
+        """Fit by EM with quasi-Newton steps: maximum a posteriori, monotone.
 
         Parameters
         ----------
@@ -403,8 +391,16 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             column's standard deviation to about that; take a smaller prior for
             measurements so precise. 0 is maximum likelihood, which drives
             `initial_cov` to zero where there is one sequence.
-        fixed : iterable of str, default=()
-            Names of parameters that keep the value they start with.
+        fixed : iterable of str, or dict of masks by name, default=()
+            Parameters that keep the value of `init`. A mask is True where an entry is
+            held; of covariances it holds variances of a diagonal one, (n,).
+        transition_cov_type, observation_cov_type : {"full", "diagonal"}, default="full"
+            Kind of the covariances that are fitted.
+        initial : {"fitted", "diffuse"}, default="fitted"
+            "diffuse" begins all states without a prior, whatever `init` has; the
+            objective is then the diffuse likelihood. Entries inf of
+            ``init.initial_cov`` stay. Columns of `transition` and `observation` of such
+            states must be held, or the likelihood has no maximum.
         stable : bool, default=True
             Keep the spectral radius of `transition` at most one.
         init : LinearDynamicalSystem, optional
@@ -412,14 +408,17 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         n_init : int, default=1
             Starts; those after the first add noise to the states. The best is kept.
         max_iter : int, default=5000
-            EM steps at most.
+            Steps at most.
         tol : float, default=2e-5
-            A run ends once a step gains at most `tol` nats per observed value. With
-            1e-4 some fits end far from the optimum; 1e-6 can take ten times the steps.
+            A run ends once a step gains, and was expected to gain, at most `tol` nats
+            per observed value. With 1e-4 some fits end far from the optimum; parameters
+            to four digits take 1e-9.
+        inputs : like sequences, optional
+            Known inputs of the steps, whose matrices are fitted.
         n_jobs : int, optional
             Threads over sequences.
         callback : callable(n_iter, objective, gain), optional
-            Called after every E step; True ends the fit.
+            Called after every step; True ends the fit.
         random_state : int, Generator, RandomState or None, default=None
             Used by starts after the first.
 
@@ -442,23 +441,26 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         v.check_stop(tol, max_iter)
         columns = columns_of_start(init, cls)
         prior = v.check_nonnegative("prior", prior)
-        n_init = v.check_count("n_init", n_init)
-        held = check_fixed(fixed, cls._names)
+        n_init, masks = v.check_count("n_init", n_init), named(fixed)
+        diagonal = diagonal_covariances(transition_cov_type, observation_cov_type)
+        v.check_choice("initial", initial, ("fitted", "diffuse"))
         n = n_states_of(init, n_states)
         data = vector_sequences(sequences, lengths, partly=True, columns=columns)
-        units = Units(data)
+        given = read_inputs(inputs, data, lengths, None)
+        units, starts = Units(data), []
+        standard = units.standardised(data)
+        for p in lds_starts(
+            standard, n, units, init, n_init, masks, random_state, width_of(given)
+        ):
+            starts.append(started(p, diagonal, masks, initial == "diffuse"))
+        held = Held.of(masks, starts[0], diagonal)
         shift = units.log_density
-        if "observation_cov" not in held:  # the prior's own change of units
-            shift -= prior * float(np.log(units.scale).sum())
+        # the prior's own change of units
+        own = held.block("observation_cov")
+        shift -= prior * float(np.log(units.scale[own]).sum())
         problem = em.Problem(
-            units.standardised(data),
-            em.CovariancePrior(prior),
-            held,
-            stable,
-            shift,
-            n_jobs,
+            standard, em.CovariancePrior(prior), held, stable, shift, n_jobs, given
         )
-        starts = lds_starts(problem.data, n, units, init, n_init, held, random_state)
         best, result = maximize_by_em(
             problem.step,
             starts,
@@ -466,10 +468,15 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             max_iter=max_iter,
             callback=callback,
             size=units.observed,
+            faster=problem.faster,
         )
-        model = cls(**units.outward(best)._asdict())._with_result(result)
+        model = cls(**best.outward(units)._asdict())._with_result(result)
         return model._with_names(data.columns)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
+        if options.get("inputs") is not None:
+            raise ValueError(
+                "inputs= belongs to one fit; fit each series by fit(x, inputs=u)."
+            )
         return single_series(data, options)

@@ -25,12 +25,16 @@ from maxent.models._chain_input import (
     drawn_offsets,
     single_series,
 )
+from maxent.models._criteria import (
+    InformationCriteria,
+)
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
 from maxent.models._units import Units
 from maxent.models.base import FitsOfEach, maximize_by_em
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
-from maxent.models.systems._regime_paths import RegimePaths
+from maxent.models.systems._regime_particles import RegimeAnswers, estimated_likelihood
+from maxent.models.systems._regime_paths import MOST_PATHS
 from maxent.models.systems._state_fits import n_states_of
 from maxent.models.systems._state_posterior import draw
 from maxent.models.systems._switching_starts import regimes_of, switching_start
@@ -63,7 +67,7 @@ class SwitchingPosterior:
         )
 
 
-class SwitchingLDS(RegimePaths):
+class SwitchingLDS(RegimeAnswers, InformationCriteria):
     """Linear dynamical system whose transition changes between regimes.
 
     A Markov chain of regimes q_1, q_2, ... chooses the step into each state:
@@ -167,7 +171,7 @@ class SwitchingLDS(RegimePaths):
     def log_likelihood(
         self, sequences: Any, lengths: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Log-density of every sequence, by the sum over all paths of regimes.
+        """Log-density of every sequence: over all paths of regimes, or estimated.
 
         Parameters
         ----------
@@ -179,16 +183,17 @@ class SwitchingLDS(RegimePaths):
         Returns
         -------
         ndarray (n_sequences,)
-
-        Raises
-        ------
-        ValueError
-            If a sequence has more than 65536 paths; :meth:`lower_bound` has no such
-            limit.
+            Of a sequence with more than 65536 paths it is the logarithm of an unbiased
+            estimate of the density, by particle filters with a seed of their own;
+            :meth:`likelihood_estimate` has its standard error and more settings.
         """
         data = self._read(sequences, lengths)
         out = np.empty(len(data))
         for i, x in enumerate(data):
+            if float(self.n_regimes) ** (len(x) - 1) > MOST_PATHS:
+                rng = as_generator(0)
+                out[i] = estimated_likelihood(self, x, 500, 10, rng)[0]
+                continue
             paths = self.all_paths(len(x) - 1)
             terms = self.log_path(paths)
             for k in np.flatnonzero(terms > -np.inf):
@@ -313,15 +318,6 @@ class SwitchingLDS(RegimePaths):
         settle(sweep, "a SwitchingLDS", left)
         return problem, q
 
-    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
-        return vector_sequences(
-            sequences,
-            lengths,
-            n_features=self.n_features,
-            partly=True,
-            columns=self._columns,
-        )
-
     @overload
     def sample(
         self,
@@ -329,6 +325,8 @@ class SwitchingLDS(RegimePaths):
         length: ArrayLike,
         random_state: Any = ...,
         *,
+        given: Any = ...,
+        n_particles: int = ...,
         return_regimes: Literal[False] = ...,
     ) -> list[NDArray[np.float64]]: ...
     @overload
@@ -338,6 +336,8 @@ class SwitchingLDS(RegimePaths):
         length: ArrayLike,
         random_state: Any = ...,
         *,
+        given: Any = ...,
+        n_particles: int = ...,
         return_regimes: Literal[True],
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.intp]]]: ...
     def sample(
@@ -346,9 +346,11 @@ class SwitchingLDS(RegimePaths):
         length: ArrayLike,
         random_state: Any = None,
         *,
+        given: Any = None,
+        n_particles: int = 500,
         return_regimes: bool = False,
     ) -> Any:
-        """Draw sequences.
+        """Draw sequences, from the beginning or as futures of one that is given.
 
         Parameters
         ----------
@@ -358,6 +360,11 @@ class SwitchingLDS(RegimePaths):
             Steps of each, >= 1.
         random_state : int, Generator, RandomState or None, default=None
             The same seed gives the same draws.
+        given : array-like (n_steps, n_features), optional
+            One sequence, NaN where nothing was observed: draws are of the steps that
+            follow it, from particles at its end.
+        n_particles : int, default=500
+            Paths of regimes of `given` that are kept.
         return_regimes : bool, default=False
             Return the paths of regimes too.
 
@@ -365,9 +372,13 @@ class SwitchingLDS(RegimePaths):
         -------
         sequences : list of ndarray (n_steps, n_features)
         regimes : list of ndarray of int (n_steps - 1,)
-            Only if `return_regimes`.
+            Only if `return_regimes`; of futures one for each step.
         """
         rng = as_generator(random_state)
+        if given is not None:
+            kept = v.check_count("n_particles", n_particles)
+            drawn = self._futures(n, length, given, kept, rng)
+            return drawn if return_regimes else drawn[0]
         sequences, regimes = [], []
         for T in np.diff(drawn_offsets(n, length)).tolist():
             path = self.sample_paths(1, T - 1, rng)

@@ -45,7 +45,9 @@ model(
 )
 for name, fit in {
     "GaussianHMM": lambda X, **o: M.GaussianHMM.fit(X, 2, **DRAWN, **o),
-    "LinearDynamicalSystem": lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, **o),
+    "LinearDynamicalSystem": lambda X, **o: M.LinearDynamicalSystem.fit(
+        X, 1, tol=1e-9, **o
+    ),
 }.items():
     model(f"{name}, with holes", kinds.series_with_holes, fit)
 model(
@@ -73,7 +75,7 @@ model(
 model(
     "LinearDynamicalSystem",
     kinds.series,
-    lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, random_state=0, **o),
+    lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, tol=1e-9, random_state=0, **o),
 )
 model(
     "SwitchingLDS",
