@@ -202,3 +202,23 @@ def test_one_matrix_for_all_states(rng):
 def test_families_that_do_not_suit_the_columns_are_refused(series, family, match):
     refused(lambda: Mixture.fit(series[0], family=family), match)
     refused(lambda: HiddenMarkovModel.fit(series, 2, family=family), match)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_counts_of_hmmlearn_are_taken_over(rng):
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    X = rng.poisson(np.repeat([[1.0, 9.0], [7.0, 2.0]], 40, axis=0))
+    for columns in (1, 2):
+        peer = hmm.PoissonHMM(2, random_state=0, n_iter=5).fit(X[:, :columns])
+        ours = HiddenMarkovModel.from_hmmlearn(peer)
+        x = X[:, 0] if columns == 1 else X
+        assert ours.log_likelihood([x])[0] == pytest.approx(
+            peer.score(X[:, :columns]), rel=1e-9
+        )
+    draws = rng.multinomial(5, [0.2, 0.3, 0.5], 60)
+    peer = hmm.MultinomialHMM(2, n_trials=5, random_state=0, n_iter=5).fit(draws)
+    ours = HiddenMarkovModel.from_hmmlearn(peer)
+    assert ours.log_likelihood([draws])[0] == pytest.approx(peer.score(draws), rel=1e-9)
+    refused(
+        lambda: HiddenMarkovModel.from_hmmlearn(3), "fitted hmmlearn.hmm.PoissonHMM"
+    )

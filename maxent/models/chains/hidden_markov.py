@@ -15,7 +15,14 @@ from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
-from maxent.families import Categorical, ExponentialFamily, Gaussian
+from maxent.families import (
+    Categorical,
+    ExponentialFamily,
+    Gaussian,
+    Independent,
+    Multinomial,
+    Poisson,
+)
 from maxent.families.base import family_named
 from maxent.models._chain_input import (
     Array,
@@ -23,6 +30,7 @@ from maxent.models._chain_input import (
     alphabet_size,
     check_chain,
     check_init,
+    check_kind,
     columns_of,
     sequence_weights,
     warn_of_short,
@@ -269,6 +277,38 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
     def _seen(self, sequences, lengths):
         found = self._read_all(sequences, lengths)
         return found, self._observations(found)
+
+    # -- hmmlearn --------------------------------------------------------------------
+    @classmethod
+    def from_hmmlearn(cls, model: Any) -> HiddenMarkovModel:
+        """Model from a fitted ``PoissonHMM`` or ``MultinomialHMM`` of hmmlearn.
+
+        Parameters
+        ----------
+        model : hmmlearn.hmm.PoissonHMM or hmmlearn.hmm.MultinomialHMM
+            The others are taken by :class:`GaussianHMM` and :class:`CategoricalHMM`.
+
+        Returns
+        -------
+        HiddenMarkovModel
+            Of Poisson counts, one column or independent ones; or of multinomial counts.
+        """
+        emission: ExponentialFamily
+        if type(model).__name__ == "MultinomialHMM":
+            check_kind(model, "MultinomialHMM", "emissionprob_")
+            total = np.unique(model.n_trials)
+            if len(total) > 1:
+                raise ValueError(
+                    f"model has n_trials={v.shown(total.tolist())}; one number of "
+                    "trials is expected."
+                )
+            emission = Multinomial(model.emissionprob_, int(total[0]))
+        else:
+            check_kind(model, "PoissonHMM", "lambdas_")
+            rates = np.asarray(model.lambdas_)
+            one = rates.shape[1] == 1
+            emission = Poisson(rates[:, 0]) if one else Independent(Poisson(rates))
+        return HiddenMarkovModel(model.startprob_, model.transmat_, emission)
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
