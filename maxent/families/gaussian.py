@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from maxent._core.mixture import moments, squared_lengths
+from maxent._core.mixture import em_pass, moments, squared_lengths
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
@@ -214,6 +214,29 @@ class AnyGaussian(ExponentialFamily):
         X, W = np.ascontiguousarray(X), np.ascontiguousarray(W)
         total, first, packed = moments(X, W, self._spread_axes < 2, mean)
         return total, first, self._unpacked(packed)
+
+    def _em_sums(self, weights, columns, row_weights):
+        """Log-likelihood and the sums of `_part_sums` of one EM step of a mixture.
+
+        `columns` (d, rows) hold the rows, filled up to a multiple of eight with rows of
+        weight zero. Not finite where densities leave the range of doubles.
+        """
+        mean = np.ascontiguousarray(self.mean)
+        roots = np.ascontiguousarray(self._packed_roots())
+        with np.errstate(divide="ignore"):
+            log_scale = np.log(weights) - 0.5 * (self._log_det + self._d * _LOG_2PI)
+        log_scale = np.maximum(log_scale, -1e300)
+        value, total = np.zeros(1), np.zeros((1, len(mean)))
+        first, packed = np.zeros((1, *mean.shape)), np.zeros((1, *roots.shape))
+        em_pass(
+            columns,
+            row_weights,
+            self._spread_axes < 2,
+            *(log_scale[None], mean[None], roots[None]),
+            *(value, total, first, packed),
+            1,
+        )
+        return float(value[0]), total[0], first[0], self._unpacked(packed[0])
 
     @classmethod
     @abstractmethod

@@ -54,6 +54,7 @@ class Components:
         self.family, self.X, self.weights = family, X, weights
         self.options = dict(family._complete(X, {} if options is None else options))
         self.prior = ComponentPrior(family)  # none until groups are known
+        self.columns: Array | None = None  # of the rows, once a pass needs them
         self.partial = family._takes_gaps and bool(np.isnan(X).any())
 
     def filled(self) -> Array:
@@ -79,33 +80,69 @@ class Components:
         `old` is None where there are no members yet. Means and covariances of Gaussians
         that are `held` stay too.
         """
-        used = self.prior.decides(mass.sum(axis=1))
+        total = mass.sum(axis=1)
+        used = self.prior.decides(total)
         prior = self.prior.of_members(used)
         if self.partial:
             old = self.one(len(mass)) if old is None else old
             fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
-        elif old is not None and self.family._fills_gaps and not self.options:
-            fitted = self._fitted_about(old[used], mass[used], prior)
+        elif old is not None and self.are_whole_gaussians:
+            fitted = self._fitted_about(
+                old[used], prior, *old[used]._part_sums(self.X, mass[used])
+            )
+            if fitted is None:
+                fitted = prior.fit(self.X, mass[used])
         else:
             fitted = prior.fit(self.X, mass[used], **self.options)
+        return self._placed(fitted, old, used, total, held)
+
+    @property
+    def are_whole_gaussians(self) -> bool:
+        """True if M steps are functions of sums about the means before."""
+        return self.family._fills_gaps and not self.partial and not self.options
+
+    def em_step(
+        self, weights: Array, old: Any, held: Mapping[str, NDArray[np.bool_]]
+    ) -> tuple[float, Array, Any] | None:
+        """Log-likelihood, weights of the members, and the M step, in one pass.
+
+        None where the rows need the tables of densities.
+        """
+        if not self.are_whole_gaussians:
+            return None
+        if self.columns is None:
+            pad = -len(self.X) % 8
+            columns = np.pad(self.X.T, ((0, 0), (0, pad)), mode="edge")
+            self.columns = np.ascontiguousarray(columns)
+            self.padded = np.pad(self.weights, (0, pad))
+        value, total, *sums = old._em_sums(weights, self.columns, self.padded)
+        used = self.prior.decides(total)
+        if not np.isfinite(value) or not used.all():
+            return None
+        fitted = self._fitted_about(old, self.prior, total, *sums)
+        if fitted is None:
+            return None
+        return value, total, self._placed(fitted, old, used, total, held)
+
+    def _placed(self, fitted, old, used, total, held):
+        """Members of an M step in their places, and what is held."""
         new = fitted if used.all() else old._replaced(used, fitted)
         if "mean" in held or "cov" in held:
-            count = getattr(self.prior, "count", np.zeros(len(mass)))
-            return new._with_held(old, held, mass.sum(axis=1), count)
+            count = getattr(self.prior, "count", np.zeros(len(total)))
+            return new._with_held(old, held, total, count)
         return new
 
-    def _fitted_about(self, old, mass, prior):
-        """M step of Gaussians from sums about their old means, unless they move far.
+    def _fitted_about(self, old, prior, total, first, second):
+        """M step of Gaussians from sums about their old means; None if these move far.
 
-        The square of a shift is then taken from what is not much larger.
+        The square of a shift is taken from what is not much larger.
         """
-        total, first, second = old._part_sums(self.X, mass)
         shift = first / total[:, None]
         var = old._moments_of_sums(total, first, second)[1]
         var = np.diagonal(var, axis1=1, axis2=2) if var.ndim == 3 else var
         var = var if var.ndim == 2 else var[:, None]
         if (shift**2 > _FAR * var).any():
-            return prior.fit(self.X, mass)
+            return None
         return prior.refitted(old, total, first, second)
 
     def one(self, k: int = 1) -> Any:

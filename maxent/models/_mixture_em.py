@@ -182,13 +182,20 @@ class MixtureProblem:
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
-        log_prob = self.components.log_prob(components)
-        objective, shares = posterior_shares(log_prob, weights, self.own)
+        passed = self.components.em_step(weights, components, self.held)
+        if passed is None:
+            log_prob = self.components.log_prob(components)
+            objective, shares = posterior_shares(log_prob, weights, self.own)
+            following = self.maximum(shares, components, weights)
+        else:
+            log_prob = None
+            objective, counts, new = passed
+            following = self._following(counts, new, components, weights)
         if self.smoothing:
             objective += log_of_pseudo_counts(self.smoothing, weights)
             prior = self.components.prior.log_density(components, log_prob)
             objective += float(prior.sum())
-        return objective, self.maximum(shares, components, weights)
+        return objective, following
 
     def maximum(self, shares, old, weights=None):
         """M step from posterior probabilities (n_components, n_samples).
@@ -197,9 +204,13 @@ class MixtureProblem:
         """
         mass = shares * self.own
         weights = np.ones(len(mass)) if weights is None else weights
-        counts, stays = mass.sum(axis=1), self.held.get("weights")
-        new = maximum_of_free(counts, self.smoothing, weights, stays)
         components = self.components.fit(mass, old, self.held)
+        return self._following(mass.sum(axis=1), components, old, weights)
+
+    def _following(self, counts, components, old, weights):
+        """The point after an M step, with what is held."""
+        stays = self.held.get("weights")
+        new = maximum_of_free(counts, self.smoothing, weights, stays)
         return new, with_held_members(components, old, self.held.get("components"))
 
 

@@ -23,9 +23,11 @@ from maxent.families import (
     NegativeBinomial,
     Poisson,
     SphericalGaussian,
+    TiedGaussian,
 )
 from maxent.models import Mixture
-from maxent.models.mixture import MixtureProblem
+from maxent.models._components import Components
+from maxent.models._mixture_em import MixtureProblem
 
 SKLEARN = {"full": Gaussian, "diag": DiagonalGaussian, "spherical": SphericalGaussian}
 
@@ -432,3 +434,28 @@ def test_a_sample_of_rows_may_lack_a_category(rng, monkeypatch):
     fit = Mixture.fit(X, family=Categorical, random_state=0)
     assert fit.components.prob.shape == (2, 10)
     assert np.isfinite(fit.log_prob(X)).all()
+
+
+@pytest.mark.parametrize(
+    "family", [Gaussian, DiagonalGaussian, SphericalGaussian, TiedGaussian]
+)
+@pytest.mark.parametrize("apart", [1.0, 1e4])
+def test_one_pass_is_the_step_by_tables(family, apart, rng, monkeypatch):
+    X = rng.normal(size=(203, 3)) + apart * rng.integers(0, 3, (203, 1))
+    w = rng.uniform(0.1, 2.0, 203)
+    problem = MixtureProblem(X, w, family, 3.0, {})
+    starts = problem.random_starts(3, 1, 0)
+    near = (
+        starts[0][0],
+        family(starts[0][1].mean + 0.3, starts[0][1]._covariances() * 2.0),
+    )
+    far = starts[0][0], family(starts[0][1].mean + 1e6, starts[0][1]._covariances())
+    for point in (near, far):
+        objective, (weights, batch) = problem.step(point)
+        with monkeypatch.context() as patch:
+            patch.setattr(Components, "are_whole_gaussians", False)
+            expected, (shares, by_tables) = problem.step(point)
+        assert objective == pytest.approx(expected, rel=1e-10)
+        np.testing.assert_allclose(weights, shares, rtol=1e-9)
+        for mine, theirs in zip(batch._arrays(), by_tables._arrays(), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-7 * apart**2)
