@@ -292,7 +292,8 @@ def test_posteriors_of_another_kind_score_nothing(path, value, rng):
 
 def test_posteriors_of_another_width_score_nothing(path, rng):
     X, _ = features(rng)
-    for model in (GaussianScores("linear"), GaussianCentre("linear"), "gaussian"):
+    # "gaussian" may have left the third feature out, as a constant one
+    for model in (GaussianScores("linear"), GaussianCentre("linear")):
         # C so large that the mean margin is positive wherever the quantile is
         save(MEDOutlierDetector(model, C=100.0).fit(X), path)
         resign(path, lambda m, members: m["fitted"].update(n_features_in_=3))

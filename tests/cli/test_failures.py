@@ -310,7 +310,7 @@ def of_kind(tmp_path, name):
 # Table, options of fit, and words of what it says.
 WORDS = [
     ("constant", "gaussian", "constant in feature 'b', left out of the model"),
-    ("constant", "outliers", "feature 'b' of X: constant in .*; --ignore b leaves it"),
+    ("constant", "outliers", "constant in feature 'b', left out of the model"),
     ("constant", "mixture", "column 'b' of X is constant.*; --ignore b leaves it out"),
     ("sparse", "gaussian", "constant in feature 2 .its index in the file.,"),
     ("three classes", "selector", "; train classifier, gaussian"),
