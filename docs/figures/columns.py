@@ -22,7 +22,7 @@ fig, axes = plt.subplots(3, 1, figsize=(8.5, 5.4), sharex=True, layout="constrai
 axes[0].bar(t, x[:, 0], color="tab:gray")
 axes[0].fill_between(later, ahead.lower[:, 0], ahead.upper[:, 0], alpha=0.3)
 axes[0].plot(later, ahead.mean[:, 0])
-axes[0].set(ylabel="visits", title="A count and a temperature, 15 of them missing")
+axes[0].set(ylabel="visits", title="A count, and its forecast")
 axes[1].plot(t, seen[:, 1], "k.", ms=4, label="seen")
 gap = np.isnan(seen[:, 1])
 spread = 1.645 * np.sqrt(variance[0][gap, 1])
@@ -33,7 +33,7 @@ axes[1].fill_between(
     later, ahead.lower[:, 1], ahead.upper[:, 1], alpha=0.3, label="forecast, 90 %"
 )
 axes[1].plot(later, ahead.mean[:, 1])
-axes[1].set(ylabel="temperature")
+axes[1].set(ylabel="temperature", title="A temperature, of which 15 are missing")
 axes[1].legend(fontsize="x-small", ncols=3, frameon=False)
 axes[2].plot(t, model.posterior(seen)[0][:, 1], label="posterior")
 axes[2].plot(t, model.filter(seen)[0][:, 1], lw=0.8, label="filter")
