@@ -64,9 +64,9 @@ def steps(options, report):
     for kind, peer_kind in (("full", "full"), ("diagonal", "diag")):
         for n, T, d, K in SIZES:
             mean = rng.normal(size=(K, d))
-            cov = (
-                np.ones((K, d)) if kind == "diagonal" else np.tile(np.eye(d), (K, 1, 1))
-            )
+            cov = np.ones((K, d))
+            if kind == "full":
+                cov = np.tile(np.eye(d), (K, 1, 1))
             truth = GaussianHMM(*chain(K), mean, cov)
             x = truth.sample(n, T, 1)
             init = GaussianHMM(*chain(K), rng.normal(size=(K, d)), cov)
