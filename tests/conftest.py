@@ -1,5 +1,6 @@
 """Shared fixtures: every test must pass for any seed from 0 to 29."""
 
+import gc
 import os
 import sys
 
@@ -39,6 +40,17 @@ def pytest_addoption(parser):
         action="store_true",
         help="leave out the tests that are the same for every seed",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests live to the end: the collector of garbage passes them over."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):
