@@ -295,7 +295,7 @@ def test_a_centre_is_solved_like_any_block(rng):
 
 def test_newton_goes_on_where_every_slack_has_vanished():
     """All multipliers inside an open domain: stationarity is all that is left."""
-    y, unsettled = labels(), 0
+    y, unsettled = labels(14), 0
     for seed in (5, 92, 94):
         blocks, maps = regressions(np.random.default_rng(seed), y)
         result = solved(blocks, maps, ExponentialMargin(5.0, 2.0), y, None)
