@@ -228,11 +228,12 @@ def _sound(check):
         pytest.param(
             case,
             check,
-            id=f"{estimator}-{_name(check)}",
+            id=f"{name}-{_name(check)}",
             marks=[*_marks(estimator, check, ignored)],
         )
         for ignored, cases in CASES.items()
         for estimator, left_out in cases
+        for name in [str(estimator)]
         for case, check in estimator_checks_generator(estimator)
         if _name(check) not in left_out and _sound(check)
     ],
