@@ -165,8 +165,8 @@ def layouts(names):
 
 
 def boxes(figure):
-    """Box of everything that belongs to each of the axes, after drawing."""
-    figure.canvas.draw()
+    """Box of everything that belongs to each of the axes, laid out as for drawing."""
+    figure.draw_without_rendering()
     return [ax.get_tightbbox() for ax in figure.axes]
 
 
