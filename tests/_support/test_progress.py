@@ -198,7 +198,7 @@ SOLVERS = {
         None,
     ),
     "mixture": (
-        MEDOutlierDetector(LatentMixture(n_init=1, random_state=0, tol=1e-9)),
+        MEDOutlierDetector(LatentMixture(n_init=1, random_state=0, tol=1e-6)),
         REAL,
         None,
     ),

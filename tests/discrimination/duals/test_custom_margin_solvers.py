@@ -58,7 +58,7 @@ def same(mine, built_in, tol):
 )
 def test_kernel_solvers(name, solver, n, rng):
     if n > 600 and solver == "interior":
-        n = 600  # O(n^3) a step
+        n = 300  # O(n^3) a step
     X, y = two_classes(rng, n, name == "fixed")
     built_in, mine = (
         solve_kernel_dual(X, y, margin, kernel="rbf", gamma=0.5, solver=solver)
