@@ -80,14 +80,14 @@ def test_windows_are_described_by_means_variances_and_correlations(rng, monkeypa
 FAR = [c for make in starts.CELLS.values() for c in make() if c.apart >= starts.FAR]
 
 
-# more groups in several columns are found as five are there, and sixteen in one
+# sixteen groups in several columns are found as eight are there, and sixteen in one
 LONG = [pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
     "cell",
     [
-        pytest.param(c, id=str(c), marks=LONG * (c.K > 5 and c.d > 1))
+        pytest.param(c, id=str(c), marks=LONG * (c.K > 8 and c.d > 1))
         for c in FAR
         if c.K <= 16
     ],
