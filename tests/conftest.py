@@ -1,7 +1,10 @@
 """Shared fixtures: every test must pass for any seed from 0 to 29."""
 
+import faulthandler
+import gc
 import os
 import sys
+import time
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: no thread spins
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,6 +24,26 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 _LEFT_OUT = ("slow", "timed")  # marks of tests that are run on demand
+_HUNG, _TURN = 900, 60  # s after which a test counts as hung, and of one watch
+_STDERR, _WATCHED = pytest.StashKey[int](), pytest.StashKey[float]()
+
+
+def pytest_configure(config):
+    config.stash[_STDERR] = os.dup(sys.__stderr__.fileno())
+    config.stash[_WATCHED] = -np.inf
+
+
+def pytest_unconfigure(config):
+    faulthandler.cancel_dump_traceback_later()
+    os.close(config.stash[_STDERR])
+
+
+def pytest_runtest_setup(item):
+    """End a run that hangs, and say where; one watch, a thread, is for many tests."""
+    stash, now = item.config.stash, time.monotonic()
+    if now > stash[_WATCHED] + _TURN:
+        faulthandler.dump_traceback_later(_HUNG, exit=True, file=stash[_STDERR])
+        stash[_WATCHED] = now
 
 
 def pytest_addoption(parser):
@@ -39,6 +62,17 @@ def pytest_addoption(parser):
         action="store_true",
         help="leave out the tests that are the same for every seed",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests live to the end: the collector of garbage passes them over."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

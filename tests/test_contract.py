@@ -99,7 +99,7 @@ CASES = {
         # a level that some centre meets at no cost leaves the centre undetermined
         (MEDOutlierDetector(GaussianCentre("linear"), level=-0.01), ()),
         (MEDOutlierDetector(margin="gaussian", likelihood="predictive"), ()),
-        (MEDOutlierDetector(LatentMixture(n_init=2, random_state=0)), ()),
+        (MEDOutlierDetector(LatentMixture(n_init=1, random_state=0)), ()),
     ],
     (
         "ignore::sklearn.exceptions.SkipTestWarning",
@@ -162,6 +162,56 @@ CASES = {
     ],
 }
 
+# Checks whose outcome depends on what was fitted, and so on every setting. All others
+# are of parameters, of the kinds of input and of attributes: settings of one class that
+# take the same input share that code, and the first of them answers for it, unless
+# --run-slow asks each.
+OF_THE_FIT = {
+    "check_class_weight_classifiers",
+    "check_classifiers_classes",
+    "check_classifiers_one_label",
+    "check_classifiers_one_label_sample_weights",
+    "check_classifiers_regression_target",
+    "check_classifiers_train",
+    "check_decision_proba_consistency",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_idempotent",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_non_transformer_estimators_n_iter",
+    "check_outlier_contamination",
+    "check_outliers_fit_predict",
+    "check_outliers_train",
+    "check_regressors_int",
+    "check_regressors_train",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_transformer_general",
+    "check_transformer_n_iter",
+    "check_transformer_preserve_dtypes",
+}
+_INPUT = ("model", "estimator", "kernel", "information", "missing")
+
+
+def _takes(estimator):
+    """A class and the settings by which it reads its input."""
+    return type(estimator), *(str(getattr(estimator, name, "")) for name in _INPUT)
+
+
+_ASKED = {  # for all checks: the first setting of every kind
+    _takes(estimator): estimator
+    for cases in reversed(CASES.values())
+    for estimator, _ in reversed(cases)
+}
+
+
+def _marks(estimator, check, ignored):
+    yield from (pytest.mark.filterwarnings(one) for one in ignored)
+    if _name(check) not in OF_THE_FIT and _ASKED[_takes(estimator)] is not estimator:
+        yield pytest.mark.slow
+
 
 def _name(check):
     return getattr(check, "func", check).__name__
@@ -178,11 +228,12 @@ def _sound(check):
         pytest.param(
             case,
             check,
-            id=f"{estimator}-{_name(check)}",
-            marks=[pytest.mark.filterwarnings(one) for one in ignored],
+            id=f"{name}-{_name(check)}",
+            marks=[*_marks(estimator, check, ignored)],
         )
         for ignored, cases in CASES.items()
         for estimator, left_out in cases
+        for name in [str(estimator)]
         for case, check in estimator_checks_generator(estimator)
         if _name(check) not in left_out and _sound(check)
     ],

@@ -18,30 +18,39 @@ from maxent.models import CategoricalHMM
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 
 
-def build_in(folder):
-    """Compile, without the time that optimising takes."""
-    options = {"env": {"CFLAGS": "-O0"}, "cwd": folder}
-    run("setup.py", "-q", "build_ext", "--inplace", **options)
+BUILD = """
+import os, runpy, sys
+sys.argv[1:], folders = ["-q", "build_ext", "--inplace"], sys.argv[1:]
+for folder in folders:
+    os.chdir(folder)
+    runpy.run_path("setup.py", run_name="__main__")
+"""
+MODULES = {"cython_dual": "manyduals.pyx", "cython_trees": "treesums.pyx"}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Builds an example in a folder of its own."""
+    """Folders of the modules, compiled without the time that optimising takes."""
+    there = [name for name in MODULES if (EXAMPLES / name).is_dir()]
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("sums", *there)}
+    (folders["sums"] / "sums.pyx").write_text(SUMS)
+    (folders["sums"] / "setup.py").write_text(SETUP)
+    for package in there:
+        for name in ("setup.py", MODULES[package]):
+            shutil.copy(EXAMPLES / package / name, folders[package])
+    run("-c", BUILD, *folders.values(), env={"CFLAGS": "-O0"})
+    return folders
 
-    def build(package, module):
-        if not (EXAMPLES / package).is_dir():
-            pytest.skip("the examples are not beside the tests")
-        folder = tmp_path_factory.mktemp(package)
-        for name in ("setup.py", module):
-            shutil.copy(EXAMPLES / package / name, folder)
-        build_in(folder)
-        return str(folder)
 
-    return build
+def example(built, package):
+    """Folder of an example."""
+    if package not in built:
+        pytest.skip("the examples are not beside the tests")
+    return str(built[package])
 
 
 def test_another_module_calls_the_dual_without_the_gil(built, rng, tmp_path):
-    folder = built("cython_dual", "manyduals.pyx")
+    folder = example(built, "cython_dual")
     machines, n = 5, 37
     X = rng.normal(size=(machines, n, 3))
     y = np.where(X[:, :, 0] + rng.normal(size=(machines, n)) > 0, 1.0, -1.0)
@@ -67,7 +76,7 @@ def test_another_module_calls_the_dual_without_the_gil(built, rng, tmp_path):
 
 
 def test_another_module_sums_over_trees_without_the_gil(built, rng, tmp_path):
-    folder = built("cython_trees", "treesums.pyx")
+    folder = example(built, "cython_trees")
     X = rng.integers(0, 3, (4, 90, 7))
     X[:, :, 5] = np.where(rng.random((4, 90)) < 0.5, X[:, :, 2], X[:, :, 5])
     codes = np.ascontiguousarray(X.swapaxes(1, 2), dtype=np.uint16)
@@ -141,7 +150,7 @@ sums = Extension("sums", ["sums.pyx"], include_dirs=[maxent.get_include()])
 setup(name="sums", ext_modules=cythonize([sums], language_level=3))
 """
 ASKED = """
-import sys; sys.path.insert(0, ".")
+import sys; sys.path.insert(0, {folder!r})
 import numpy as np, sums
 from maxent.discrimination import ExponentialMargin
 given = np.load("in.npz")
@@ -153,7 +162,7 @@ assert states > 0 and pairs > 0 and most == 3.0
 """
 
 
-def test_functions_behind_headers_are_linked(tmp_path):
+def test_functions_behind_headers_are_linked(built, tmp_path):
     model = CategoricalHMM(
         [0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]], [[0.5, 0.2, 0.3], [0.1, 0.8, 0.1]]
     )
@@ -164,7 +173,5 @@ def test_functions_behind_headers_are_linked(tmp_path):
     expected = model.log_likelihood([x])[0]
     arrays = {"start": model.start, "wide": wide, "prob": prob}
     np.savez(tmp_path / "in.npz", x=x, expected=expected, **arrays)
-    (tmp_path / "sums.pyx").write_text(SUMS)
-    (tmp_path / "setup.py").write_text(SETUP)
-    build_in(tmp_path)
-    run("-c", ASKED, cwd=tmp_path)
+    folder = str(built["sums"])
+    run("-c", ASKED.format(folder=folder), cwd=tmp_path)

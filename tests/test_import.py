@@ -1,7 +1,6 @@
 """Importing the package is light, lazy and leaves the process as it was."""
 
 import importlib
-import json
 import sys
 
 import pytest
@@ -13,16 +12,14 @@ import maxent.discrimination
 HEAVY = ("sklearn", "numba", "scipy", "joblib", "pandas", "matplotlib", "cvxopt")
 
 
-def loaded(statement):
-    """Top-level packages and scipy subpackages that a statement loads."""
-    code = (
-        f"import sys\n{statement}\nimport json\nprint(json.dumps(sorted(sys.modules)))"
-    )
-    return set(json.loads(run("-c", code)))
+def loaded(*statements):
+    """What is loaded after each statement, one after the other in one process."""
+    code = "".join(f"{one}\nprint(*sorted(sys.modules))\n" for one in statements)
+    return [set(line.split()) for line in run("-c", f"import sys\n{code}").splitlines()]
 
 
 def test_import_loads_nothing_heavy():
-    modules = loaded(
+    (modules,) = loaded(
         "import maxent, maxent.discrimination, maxent.families, maxent.kernels\n"
         "assert {'kernels', 'displays'} <= set(maxent.__all__) & set(dir(maxent))\n"
         "assert 'fisher_kernel' in dir(maxent.kernels)"
@@ -32,41 +29,41 @@ def test_import_loads_nothing_heavy():
     assert not any(name.startswith("maxent._core") for name in modules)
 
 
-# what is done, and what it must not load
-USES = {
-    "fits": (
+# what is done in turn, and what that must not load
+USES = [
+    (
+        "from maxent.families import Gaussian, VonMisesFisher, Wishart\n"
+        "Gaussian.fit([[0.0], [1.0]]).sample(1)",
+        {"sklearn", "numba", "matplotlib", "maxent.discrimination"},
+    ),
+    (
+        "from maxent.kernels import fisher_kernel",
+        {"maxent.discrimination", "numba", "matplotlib"},
+    ),
+    (
+        "import numpy as np\n"
+        "from maxent.discrimination import ExponentialMargin, solve_dual\n"
+        "solve_dual(np.eye(2), [-1, 1], ExponentialMargin(5.0))",
+        {"maxent.discrimination.classifier", "numba", "matplotlib"},
+    ),
+    (
         "from maxent import MEDClassifier, MEDFeatureSelector\n"
         "MEDClassifier().fit([[0.0], [1.0]], [0, 1])\n"
         "MEDFeatureSelector().fit([[0.0], [1.0]], [0, 1])",
         {"numba", "matplotlib", "cvxopt"},
     ),
-    "functions on arrays": (
-        "import numpy as np\n"
-        "from maxent.discrimination import ExponentialMargin, solve_dual\n"
-        "solve_dual(np.eye(2), [-1, 1], ExponentialMargin(5.0))",
-        {"maxent.discrimination.classifier", "numba"},
-    ),
-    "kernels": (
-        "from maxent.kernels import fisher_kernel",
-        {"maxent.discrimination", "numba", "matplotlib"},
-    ),
-    "families": (
-        "from maxent.families import Gaussian, VonMisesFisher, Wishart\n"
-        "Gaussian.fit([[0.0], [1.0]]).sample(1)",
-        {"sklearn", "numba"},
-    ),
-}
+]
 
 
-@pytest.mark.parametrize("name", USES)
-def test_what_is_not_needed_is_not_loaded(name):
-    statement, unneeded = USES[name]
-    modules = loaded(statement)
-    assert "numpy" in modules and not modules & unneeded
+def test_what_is_not_needed_is_not_loaded():
+    steps = loaded(*(statement for statement, _ in USES))
+    for (statement, unneeded), modules in zip(USES, steps, strict=True):
+        assert "numpy" in modules and not modules & unneeded, statement
 
 
 def test_import_loads_three_modules_beyond_numpy():
-    beyond = loaded("import numpy, maxent") - loaded("import numpy")
+    before, after = loaded("import numpy", "import maxent")
+    beyond = after - before
     ours = {"maxent", "maxent._support", "maxent._support.lazy"}
     assert {name.partition(".")[0] for name in beyond - ours} <= sys.stdlib_module_names
 

@@ -58,7 +58,7 @@ assert fit().converged
     "module",
     [
         "numba.core.types.misc",
-        "numba.np.ufunc",
+        pytest.param("numba.np.ufunc", marks=pytest.mark.slow),
         "maxent._core.compiled_by_numba.iterative_scaling",
     ],
 )

@@ -105,6 +105,7 @@ WORK = {
     ),
 }
 CASES = [(name, k) for name, (cases, _) in WORK.items() for k in range(len(cases))]
+ERRORS = (ValueError, MemoryError, KeyboardInterrupt)
 
 
 def make(name, k):
@@ -153,19 +154,20 @@ def test_every_class_of_the_registry_is_here():
     assert set(WORK) == set(CLASSES) - stateless - documents - foreign
 
 
-@pytest.mark.parametrize("name, k", CASES)
-def test_solvers_that_fail_leave_no_model(name, k, monkeypatch):
-    for error in (ValueError, MemoryError, KeyboardInterrupt):
-        estimator, X, y, (module, work) = make_fitted(name, k)
+@pytest.mark.parametrize(
+    "name, k, error", [(*case, ERRORS[i % 3]) for i, case in enumerate(CASES)]
+)
+def test_solvers_that_fail_leave_no_model(name, k, error, monkeypatch):
+    estimator, X, y, (module, work) = make_fitted(name, k)
 
-        def fail(*args, error=error, **options):
-            raise error("no")
+    def fail(*args, **options):
+        raise error("no")
 
-        with monkeypatch.context() as patch:
-            patch.setattr(module, work, fail)
-            with pytest.raises(error, match="no"):
-                estimator.fit(X[::-1], y)
-        assert_not_fitted(estimator, X)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, work, fail)
+        with pytest.raises(error, match="no"):
+            estimator.fit(X[::-1], y)
+    assert_not_fitted(estimator, X)
     # and the next fit is that of a new estimator
     expected = answer(_fitted(name, k), X)
     np.testing.assert_array_equal(answer(estimator.fit(X, y), X), expected)

@@ -91,9 +91,12 @@ def test_the_demo_gives_the_same_errors_for_the_same_seed(run):
     assert errors(1) != errors(2)
 
 
-@pytest.mark.parametrize("name, magic", [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF")])
-def test_the_demo_draws(run, tmp_path, name, magic):
-    code, out, err = run("demo", "-o", tmp_path / name)
+@pytest.mark.parametrize(
+    "demo, name, magic",
+    [([], "a.png", b"\x89PNG"), (["kernels"], "a.PDF", b"%PDF")],
+)
+def test_the_demo_draws(run, tmp_path, demo, name, magic):
+    code, out, err = run("demo", *demo, "-o", tmp_path / name)
     assert (code, err) == (0, "") and f"Picture written to {tmp_path / name}" in out
     content = (tmp_path / name).read_bytes()
     assert content.startswith(magic) and len(content) > 10_000

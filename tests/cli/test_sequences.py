@@ -304,7 +304,7 @@ def test_unknown_letters_of_motifs_are_those_of_nucleic_acids(run, tmp_path):
 )
 def test_codes_of_unknown_bases_are_no_letters(run, options, tmp_path):
     rng = np.random.default_rng(0)
-    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(40, 20))]
+    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(16, 12))]
     words[3], words[8] = words[3][:9] + "NRN", "Y" + words[8]
     path, model = tmp_path / "dna.fasta", tmp_path / "m.npz"
     path.write_text("".join(f">s {i % 2}\n{w}\n" for i, w in enumerate(words)))

@@ -121,7 +121,11 @@ def test_results_that_cannot_be_printed_are_a_failure(
     without_output, names, model, kind
 ):
     make, why = NO_OUTPUT[kind]
-    for args in (["info", model], ["predict", model, names], ["demo", "--no-picture"]):
+    for args in (
+        ["info", model],
+        ["predict", model, names],
+        ["demo", "kernels", "--no-picture"],
+    ):
         code, err = without_output(make(), *args)
         assert code == 2, args
         assert_one_sentence(err, args[0])
@@ -130,7 +134,7 @@ def test_results_that_cannot_be_printed_are_a_failure(
 
 def test_the_picture_of_a_demo_stays(without_output, tmp_path):
     path = tmp_path / "demo.png"
-    code, err = without_output(None, "demo", "-o", path)
+    code, err = without_output(None, "demo", "kernels", "-o", path)
     assert code == 3
     assert_one_sentence(err, "demo")
     assert f"{path} is written all the same" in err
@@ -307,7 +311,7 @@ def test_a_process_in_an_ascii_locale(model, env):
 def test_the_reader_of_a_demo_may_leave_early(tmp_path):
     picture = tmp_path / "demo.png"
     process = start(
-        *("-m", "maxent.cli", "demo", "-o", picture),
+        *("-m", "maxent.cli", "demo", "kernels", "-o", picture),
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
     )
     process.stdout.close()

@@ -73,7 +73,7 @@ def test_a_motif_without_weights_and_a_protein_motif_are_drawn(rng):
     assert empty.letters_ == []
     render(empty)
     alphabet = "ACDEFGHIKLMNPQRSTVWY$"
-    render(MotifLogoDisplay(rng.standard_normal((15, 21)), alphabet).plot())
+    render(MotifLogoDisplay(rng.standard_normal((4, 21)), alphabet).plot())
 
 
 def test_windows_and_coverage_are_those_of_the_model(rng, pyplot):

@@ -147,21 +147,26 @@ SEVERAL = {
 }
 
 
+def kinds(names):
+    """The first picture of each kind."""
+    return list({name.split(",")[0]: name for name in reversed(names)}.values())[::-1]
+
+
 def layouts(names):
-    """Every picture without a layout and, in turn, with one of the two."""
+    """Every picture without a layout, and those of a kind with one of the two."""
     return pytest.mark.parametrize(
         "name, layout",
-        [
-            (name, layout)
-            for k, name in enumerate(names)
-            for layout in (None, ("constrained", "tight")[k % 2])
+        [(name, None) for name in names]
+        + [
+            (name, ("constrained", "tight")[k % 2])
+            for k, name in enumerate(kinds(names))
         ],
     )
 
 
 def boxes(figure):
-    """Box of everything that belongs to each of the axes, after drawing."""
-    figure.canvas.draw()
+    """Box of everything that belongs to each of the axes, laid out as for drawing."""
+    figure.draw_without_rendering()
     return [ax.get_tightbbox() for ax in figure.axes]
 
 
@@ -279,9 +284,9 @@ def test_axes_of_other_kinds_and_tiny_ones_are_drawn_on(rng, pyplot):
     assert display.figure_ is left
     check_apart([display.ax_.get_tightbbox(), right.axes[0].get_tightbbox()])
     tiny = pyplot.figure(figsize=(0.6, 0.5))
-    for make in (*ONE.values(),):
+    for name in kinds(ONE):
         tiny.clear()
-        make(rng).plot(tiny.subplots())
+        ONE[name](rng).plot(tiny.subplots())
         pyplot.close(pyplot.gcf())
     _, shared = pyplot.subplots(1, 2, sharex=True, sharey=True, layout="constrained")
     render(graph(9, False, rng).plot(shared[0]))

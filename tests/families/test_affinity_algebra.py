@@ -134,7 +134,7 @@ def test_many_pairs_in_tiles_are_the_pairs_one_by_one(name, rng, monkeypatch):
         np.testing.assert_allclose(b, a, rtol=1e-13, atol=1e-13)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     rho=st.floats(0.05, 4.0),
     a=st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3),

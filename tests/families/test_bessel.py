@@ -64,7 +64,7 @@ def test_branches_meet(nu):
 
 @pytest.mark.parametrize("d", [2, 3, 10, 31, 32, 33, 50, 200])
 def test_mean_directions_keep_their_digits(d):
-    kappa = np.concatenate([np.geomspace(1e-12, 1e6, 19), np.geomspace(0.3, 2e3, 24)])
+    kappa = np.concatenate([np.geomspace(1e-12, 1e6, 10), np.geomspace(0.3, 2e3, 12)])
     P = VonMisesFisher(np.eye(1, d)[0], kappa)
     expected = [exact(0.5 * d - 1.0, k)[2] for k in kappa]
     np.testing.assert_allclose(P.mean_parameters[:, 0], expected, rtol=LENGTH_ERROR)

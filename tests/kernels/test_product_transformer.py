@@ -290,20 +290,17 @@ def test_a_nearly_diagonal_kernel_of_many_data_warns_before_it_is_computed(monke
     ],
 )
 def test_series_and_bags(name, params, more, rng, tmp_path):
-    X = [rng.normal(size=(int(n), 2)) for n in rng.integers(8, 14, size=4)]
+    X = [rng.normal(size=(int(n), 2)) for n in rng.integers(8, 14, size=3)]
     maker = ProductKernel(name, model_params=params, **more)
     K = maker.fit_transform(X)
-    assert K.shape == (4, 4)
+    assert K.shape == (3, 3)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_array_equal(np.diagonal(K), 1.0)
     block = maker.transform(X)
-    np.testing.assert_array_equal(block, maker.transform(X))
     if more.get("method") != "collapsed":  # bounds depend on the order of a pair
         np.testing.assert_allclose(block, K, rtol=1e-9)
-    # a row depends on its datum only
-    one = maker.transform(X[1:2])
-    np.testing.assert_allclose(one, block[1:2], rtol=1e-9)
-    np.testing.assert_allclose(maker.transform(X[::-1])[::-1], block, rtol=1e-9)
+    # a row depends on its datum only, wherever that is among how many
+    np.testing.assert_allclose(maker.transform(X[:0:-1]), block[:0:-1], rtol=1e-9)
     maxent.save(maker, tmp_path / "kernel.npz")
     back = maxent.load(tmp_path / "kernel.npz")
     np.testing.assert_array_equal(back.transform(X), block)

@@ -6,7 +6,7 @@ from maxent.discrimination import GaussianScores, solve_blocks
 from maxent.families import DirichletBayesNet, NormalGamma, NormalInverseWishart
 from oracles.block_cases import PoissonGamma, codes, spd, spread
 
-N = 14
+N = 10
 
 
 def labels(n=N):

@@ -53,9 +53,9 @@ def test_covariance_over_all_trees(fast, n, rng):
 
 @pytest.mark.parametrize("kind", ["uniform", "chain", "parts", "normal"])
 def test_covariance_of_wide_weights(kind, rng):
-    lw = wide(kind, 6, rng)
+    lw = wide(kind, 5, rng)
     lw[0, 1] = lw[1, 0] = -np.inf
-    f, g = edge_values(6, rng), edge_values(6, rng)
+    f, g = edge_values(5, rng), edge_values(5, rng)
     assert_exact(lw, f, g)
 
 

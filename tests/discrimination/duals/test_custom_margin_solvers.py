@@ -57,8 +57,8 @@ def same(mine, built_in, tol):
     "name, solver, n", every_pair(CLASSIFICATION, ["auto", "smo", "interior"])
 )
 def test_kernel_solvers(name, solver, n, rng):
-    if n > 1000 and solver == "interior":
-        n = 1000  # O(n^3) a step
+    if n > 600 and solver == "interior":
+        n = 300  # O(n^3) a step
     X, y = two_classes(rng, n, name == "fixed")
     built_in, mine = (
         solve_kernel_dual(X, y, margin, kernel="rbf", gamma=0.5, solver=solver)

@@ -282,7 +282,7 @@ def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
 
 
 def test_one_seed_fits_each_sequence_as_if_it_were_alone(rng):
-    X = random_codes(rng, 9, 3, low=20, high=60)
+    X = random_codes(rng, 5, 3, low=20, high=40)
     options = {"n_symbols": 3, "tol": 1e-6, "zeta": 0.2, "random_state": 4}
     many = CategoricalHMM.fit_many(X, **options)
     turned = CategoricalHMM.fit_many(X[::-1], **options)[::-1]
