@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from maxent.minentropy import solve_margin_qp
+from maxent.minentropy._margin_dual import Groups
 
 
 def problem(rng, n=30, m=2, d=6, ragged=False):
@@ -78,6 +79,12 @@ def test_ball_form(radius, rng):
     assert np.linalg.norm(found.w - center) <= radius * (1 + 1e-12)
     np.testing.assert_allclose(found.objective, value, rtol=1e-6)
     assert 0 <= found.gap <= 1e-8 * found.objective
+
+
+def test_sums_beyond_a_bound_by_rounding_leave_the_gap_nonnegative():
+    groups, a = Groups(np.array([0]), np.zeros(3, dtype=int), np.array([0.3])), [0.1] * 3
+    assert sum(a) > 0.3
+    assert groups.gap(np.array(a), np.ones(3)) == 0.0
 
 
 def test_two_classes_are_linear_svc(rng):
