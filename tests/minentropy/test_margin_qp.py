@@ -197,7 +197,7 @@ def test_impossible_input_is_refused(change, message):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("solver", ["interior", "ascent"])
-@pytest.mark.parametrize("radius", [None, 0.3])
+@pytest.mark.parametrize("radius", [None, 0.3, 100.0])  # 100: the solution is inside
 def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
     D, calls = rng.normal(size=(200, 5)), []
 
@@ -209,6 +209,13 @@ def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
         D, np.ones(200), 1.0, solver=solver, radius=radius, callback=callback
     )
     assert len(calls) == 1 and found.status.value == "stopped"
+
+
+@pytest.mark.parametrize("radius", [None, 100.0])
+def test_the_bound_on_steps_is_told_in_a_ball_too(radius, rng):
+    D = rng.normal(size=(200, 5))
+    with pytest.warns(ConvergenceWarning, match="status 'max_iter' after 1 iterations"):
+        solve_margin_qp(D, np.ones(200), 1.0, radius=radius, max_iter=1)
 
 
 @pytest.mark.parametrize("far", [1e8, 1e12, 1e16])
