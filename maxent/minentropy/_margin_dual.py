@@ -104,7 +104,9 @@ class Groups:
     def gap(self, a: FloatArray, m: FloatArray) -> float:
         """Primal less dual objective: c xi - sum a m, as a sum of terms >= 0."""
         top = self.top(m)
-        return float((self.c - self.sum(a)) @ top + a @ (top[self.of_row] - m))
+        # Sums of multipliers may exceed the bound c by rounding.
+        room = np.maximum(self.c - self.sum(a), 0.0)
+        return float(room @ top + a @ (top[self.of_row] - m))
 
     def clipped(self, a: FloatArray) -> FloatArray:
         """Multipliers >= 0 whose sums keep the bounds, near given ones."""

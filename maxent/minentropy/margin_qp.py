@@ -355,10 +355,12 @@ class MarginProblem:
             away = float(np.linalg.norm(found.w - center))
             point = self._in_ball(found, center, radius, tol, unit)
             best = point if best is None or point.gap < best.gap else best
-            if best.converged or away == 0.0 or (nu == 0.0 and away <= radius):
+            if best.converged:
                 break
             if found.status is Status.STOPPED:
                 best.status = Status.STOPPED
+                break
+            if away == 0.0 or (nu == 0.0 and away <= radius):
                 break
             low, high = (nu, high) if away > radius else (low, nu)
             if high < np.inf and high - low <= 1e-15 * (1.0 + high):
@@ -391,7 +393,7 @@ class MarginProblem:
         if len(m):
             gap += self.groups.gap(a, m)
             objective += self.groups.loss(m)
-        status = _status(gap, objective, tol, unit, Status.STALLED)
+        status = _status(gap, objective, tol, unit, found.status)
         return MarginResult(w, objective, gap, found.dual, found.n_iter, status)
 
 

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from maxent.minentropy import solve_margin_qp
+from maxent.minentropy._margin_dual import Groups
 
 
 def problem(rng, n=30, m=2, d=6, ragged=False):
@@ -78,6 +79,12 @@ def test_ball_form(radius, rng):
     assert np.linalg.norm(found.w - center) <= radius * (1 + 1e-12)
     np.testing.assert_allclose(found.objective, value, rtol=1e-6)
     assert 0 <= found.gap <= 1e-8 * found.objective
+
+
+def test_sums_beyond_a_bound_by_rounding_leave_the_gap_nonnegative():
+    groups, a = Groups(np.array([0]), np.zeros(3, dtype=int), np.array([0.3])), [0.1] * 3
+    assert sum(a) > 0.3
+    assert groups.gap(np.array(a), np.ones(3)) == 0.0
 
 
 def test_two_classes_are_linear_svc(rng):
@@ -190,7 +197,7 @@ def test_impossible_input_is_refused(change, message):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("solver", ["interior", "ascent"])
-@pytest.mark.parametrize("radius", [None, 0.3])
+@pytest.mark.parametrize("radius", [None, 0.3, 100.0])  # 100: the solution is inside
 def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
     D, calls = rng.normal(size=(200, 5)), []
 
@@ -202,6 +209,13 @@ def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
         D, np.ones(200), 1.0, solver=solver, radius=radius, callback=callback
     )
     assert len(calls) == 1 and found.status.value == "stopped"
+
+
+@pytest.mark.parametrize("radius", [None, 100.0])
+def test_the_bound_on_steps_is_told_in_a_ball_too(radius, rng):
+    D = rng.normal(size=(200, 5))
+    with pytest.warns(ConvergenceWarning, match="status 'max_iter' after 1 iterations"):
+        solve_margin_qp(D, np.ones(200), 1.0, radius=radius, max_iter=1)
 
 
 @pytest.mark.parametrize("far", [1e8, 1e12, 1e16])
