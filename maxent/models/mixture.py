@@ -192,12 +192,11 @@ class Mixture(RowCriteria, Model):
         variance : ndarray (n_samples, event)
             Only if `return_variance`; 0 where an entry was seen.
         """
-        X = coded(X, self.categories)
         shares = self.posterior(X).T
-        X = v.as_doubles("X", X)
-        filled, variance = self.components._imputed(X, shares)
-        lost = np.isnan(X)
-        filled = np.where(lost, filled, X)
+        rows = v.as_doubles("X", coded(X, self.categories))
+        filled, variance = self.components._imputed(rows, shares)
+        lost = np.isnan(rows)
+        filled = np.where(lost, filled, rows)
         return (filled, np.where(lost, variance, 0.0)) if return_variance else filled
 
     def predict_proba(self, X: ArrayLike) -> Array:

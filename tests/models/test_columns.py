@@ -132,6 +132,8 @@ def test_names_and_texts_are_numbers_and_codes(series, tmp_path):
         maxent.save(one, tmp_path / "m.npz")
         for again in (maxent.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(one))):
             assert again == one and again.categories == one.categories
+    empty = data[0].assign(weight=np.nan)
+    np.testing.assert_array_equal(mixture.impute(empty)[:, 3], series[0][:, 3])
     data[1].loc[3, "ward"] = None  # a missing entry
     missing = series[1].copy()
     missing[3, 3] = np.nan
