@@ -30,6 +30,8 @@ def objective(model, X, y, w):
 
 def test_every_order_starts_from_the_one_before(rng):
     X, y = bags(rng)
+    # the constant is a feature: through zero, all bags may get one label
+    X = np.concatenate([X, np.ones((*X.shape[:2], 1))], axis=2)
     estimator = M3EClassifier(C=20.0, init="path", fit_intercept=False)
     path = alpha_path(estimator, X, y, [0.0, 0.5, 2.0, np.inf])
     assert [model.alpha for model in path] == [0.0, 0.5, 2.0, np.inf]

@@ -133,7 +133,9 @@ def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
     V[h] = V[:, h] = -W[h]
     c[h] = -b[h]
     np.testing.assert_allclose(values(V, c), own)
-    values(W + W, b)  # another machine
+    other = np.zeros_like(W)  # one pair of units that are alike at odds of e^2
+    other[0, J] = other[J, 0] = 4.0
+    values(other, -other.sum(axis=1) / 2)
     one = np.zeros(4)
     found = groups(one, one, signatures.__getitem__, signed=model._signed)
     np.testing.assert_array_equal(found, [0, 0, 0, 1])
