@@ -310,13 +310,21 @@ def _below(aim, residual, preconditioned):
 
 
 def _line_search(dual, x, step, value, g, unit):
+    """The first of x + step, x + step / 2, ... that is lower, or None.
+
+    Values that differ by less than the scores are rounded to do not compare. A convex
+    objective rises by no more than the slope at the end of a step times its length.
+    """
     slope, t = float(g @ step), 1.0
     flat = 1e-14 * (1.0 + abs(value))
     for _ in range(40):
         trial = x + t * step
+        if (trial == x).all():
+            return None
         new, gradient = dual.value_gradient(trial)
         better = (np.abs(gradient) / unit).max() < (np.abs(g) / unit).max()
-        if new <= value + 1e-4 * t * slope or (new <= value + flat and better):
+        rise = min(new - value, t * float(gradient @ step))
+        if new <= value + 1e-4 * t * slope or (rise <= flat and better):
             return trial, new, gradient
         t *= 0.5
     return None

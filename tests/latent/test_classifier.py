@@ -34,8 +34,24 @@ def test_steps_that_overshoot_are_halved():
     x, lower, slope = found
     assert x == pytest.approx(2.0 - 10.0 / 4.0)
     assert lower < value and slope == pytest.approx(x / lower)
-    # uphill no step is taken
+    # uphill no step is taken, and none that moves nothing
     assert _line_search(Root(), start, np.array([1.0]), value, g, 1.0) is None
+    assert _line_search(Root(), start, np.array([-1e-17]), value, g, 1.0) is None
+
+
+def test_steps_are_taken_whose_gain_is_below_the_rounding_of_values():
+    class Rounded:
+        """x^2 / 2, whose values are rounded up but for that of the start."""
+
+        def value_gradient(self, x):
+            return 0.5 * x @ x + (x[0] != 1e-6) * 1e-12, x
+
+    start = np.array([1e-6])
+    value, g = Rounded().value_gradient(start)
+    x, _, slope = _line_search(Rounded(), start, -0.999 * start, value, g, 1.0)
+    assert x == pytest.approx(1e-9) and (slope == x).all()
+    # a step that ends higher up is none
+    assert _line_search(Rounded(), start, -1e6 * start, value, g, 1.0)[0] <= 1e-6
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -118,7 +134,7 @@ FAR = {
     "small": (1e-8, 0.0),
     "large": (1e8, 0.0),
     "far": (1.0, 1e8),
-    "mixed": (10.0 ** np.arange(-9, 9, 3), np.array([3.0, 0.0, -1e5, 1e8, 0.0, 1.0])),
+    "mixed": (10.0 ** np.arange(-9, 9, 3), np.array([0.1, 0.0, -1e5, 1e8, 0.0, 1.0])),
 }
 
 

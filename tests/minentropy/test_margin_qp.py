@@ -82,9 +82,10 @@ def test_ball_form(radius, rng):
 
 
 def test_sums_beyond_a_bound_by_rounding_leave_the_gap_nonnegative():
-    groups, a = Groups(np.array([0]), np.zeros(3, dtype=int), np.array([0.3])), [0.1] * 3
-    assert sum(a) > 0.3
-    assert groups.gap(np.array(a), np.ones(3)) == 0.0
+    groups = Groups(np.array([0]), np.zeros(3, dtype=int), np.array([0.3]))
+    a = np.full(3, 0.1)
+    assert a.sum() > 0.3
+    assert groups.gap(a, np.ones(3)) == 0.0
 
 
 def test_two_classes_are_linear_svc(rng):

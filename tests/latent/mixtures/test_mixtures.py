@@ -1,14 +1,12 @@
 """Mixtures: EM against scikit-learn, entropies, gates, priors, predictions."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from maxent import RowBlocks
@@ -34,17 +32,22 @@ def rows(rng, n=90, d=2):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_start_finds_the_components(kind, rng):
-    X = rows(rng)
-    peer = GaussianMixture(3, covariance_type=kind, n_init=20, random_state=0, tol=1e-9)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        peer.fit(X)
-    for init in ("k-means++", "kmeans", "random", "random_from_data"):
-        check_start(X, init, kind, peer.score(X))
+    # corners of a triangle so far apart that components are those of the likelihood
+    corners = 8.0 * np.array([[0.0, 1.0], [-0.87, -0.5], [0.87, -0.5]])
+    X = rng.normal(size=(3, 30, 2)) * [1.5, 1.0] + corners[:, None]
+    options = {"covariance_type": kind, "tol": 1e-9, "max_iter": 1000}
+    best = GaussianMixture(3, means_init=X.mean(axis=1), **options)
+    X = X.reshape(90, 2)
+    score = best.fit(X).score(X)
+    for init in ("k-means++", "kmeans", "random_from_data"):
+        check_start(X, init, kind, score, 5)
+    # From random shares all means start at one place, which EM leaves in few
+    # directions: at some draws one start in twenty ends at the best maximum.
+    check_start(X, "random", kind, score, 100)
 
 
-def check_start(X, init, kind, score):
-    options = {"covariance_type": kind, "n_init": 5, "random_state": 0}
+def check_start(X, init, kind, score, n_init):
+    options = {"covariance_type": kind, "n_init": n_init, "random_state": 0}
     model = LMEGaussianMixture(3, init_params=init, selection="likelihood", **options)
     model.fit(X)
     assert model.score(X) >= score - 1e-3
