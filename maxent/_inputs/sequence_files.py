@@ -65,7 +65,7 @@ class Records:
 
     @property
     def left_out(self) -> str:
-        """What was left out, as messages say it."""
+        """Part of a message that counts the reads without letters."""
         first = f", {self.first_empty} first," if self.first_empty else ""
         return f"{self.empty} reads without letters{first} were left out"
 

@@ -129,7 +129,7 @@ class Batch:
         return cls._from_valid(parts, batches[0]._common_arguments())
 
     def _flat(self) -> Self:
-        """The same members along one batch axis."""
+        """Batch of these members along one axis."""
         if len(self.batch_shape) == 1:
             return self
         return self._take(np.arange(int(np.prod(self.batch_shape))))

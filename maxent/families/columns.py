@@ -8,6 +8,7 @@ that was not seen (NaN) leaves the product.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -23,9 +24,9 @@ from maxent.families.base import ExponentialFamily
 class OfParts(ExponentialFamily):
     """Batch made of batches of other families; base class."""
 
+    @abstractmethod
     def _parts(self) -> tuple[ExponentialFamily, ...]:
-        """The batches that it is made of."""
-        raise NotImplementedError
+        """Batches that it is made of."""
 
     def _arrays(self) -> list[FloatArray]:
         """Parameters that a fit changes."""
@@ -227,7 +228,7 @@ class Independent(OfParts):
             yield np.where(lost, 0.0, one._log_prob(x))
 
     def _seen_statistics(self, X):
-        """Which entries were seen, or None for all; statistics, and log h of each row.
+        """Mask of seen entries, None for all; statistics, and log h of each row.
 
         Statistics of entries that were not seen are zero.
         """

@@ -57,7 +57,7 @@ class Words:
     def checked(
         cls, k: int, gaps: int, mismatches: int, size: int, complement: Numbers | None
     ) -> Words:
-        """The same after a check that some place is read, and of the number of words.
+        """Words after a check that some place is read, and of how many there are.
 
         Raises
         ------

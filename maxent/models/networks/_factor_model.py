@@ -90,7 +90,7 @@ class FactorModel(RowCriteria, Model):
 
     @functools.cached_property
     def _by_name(self) -> tuple[list[Scope], list[Array]]:
-        """The same with the nodes sorted by name, and the factors by scope."""
+        """Scopes and tables with nodes sorted by name, and factors by scope."""
         scopes, tables = sorted_factors(self._log_factors, sorted(self.n_categories))
         order = sorted(range(len(scopes)), key=scopes.__getitem__)
         return [scopes[k] for k in order], [tables[k] for k in order]

@@ -127,7 +127,7 @@ class FreeStart:
         return delta[..., 0], root, unknown
 
     def _law(self) -> tuple[Array, Array, Array]:
-        """The same after the last step."""
+        """Estimate and roots of what determines delta after the last step."""
         delta, root, unknown = self._laws(self.information[-1:])
         return delta[0], root[0], unknown[0]
 

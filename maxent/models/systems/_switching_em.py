@@ -277,7 +277,7 @@ class Problem:
         return terms
 
     def _terms_in_part(self, p, mean, cov):
-        """The same where observations miss parts."""
+        """Terms of the observations where these miss parts."""
         seen, terms = self.observed, np.zeros(len(self.observed))
         C, c, R, x, hidden = self.masked(p)
         r = x - np.einsum("tdn,tn->td", C, mean[seen]) - c
