@@ -6,13 +6,14 @@ decoding  most likely path, posterior and draws of a million steps beside hmmlea
           draws a tenth of them, and its time is scaled.
 mixtures  whole fits beside scikit-learn's GaussianMixture(n_init=3, tol=1e-6); the last
           column is the difference of the mean log-likelihoods, ours less theirs.
-tables    the same on real tables, with smoothing=0 here: those of scikit-learn, two of
-          this package, and with --data letters and digits.
+tables    the same on real tables, with smoothing=0 here: those of scikit-learn, crabs,
+          and with --data digits and protein binding.
 """
 
 import argparse
 import statistics
 import warnings
+from functools import partial
 from pathlib import Path
 
 from _race import Report, arguments, describe, pin, race
@@ -27,7 +28,7 @@ def main():
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
     parts = (steps, decoding, mixtures, tables)
     parts = {part.__name__: part for part in parts}
-    parser.add_argument("--data", type=Path, help="folder with letters and digits")
+    parser.add_argument("--data", type=Path, help="folder with real tables")
     parser.add_argument("--parts", nargs="*", default=list(parts), choices=list(parts))
     options = parser.parse_args()
     pin(1)
@@ -133,34 +134,36 @@ def decoding(options, report):
         "categorical": CategoricalHMM(*chain(K), rng.dirichlet(np.ones(20), size=K)),
     }
     for kind, model in models.items():
-        peer = model.to_hmmlearn()
-        peer.implementation = "scaling"
-        X = model.sample(1, T, 1)[0]
-        rows = X[:, None] if X.ndim == 1 else X
-        for name, ours, theirs, share in (
-            ("viterbi", lambda: model.viterbi(X), lambda: peer.predict(rows), 1),
-            (
-                "posterior",
-                lambda: model.posterior(X),
-                lambda: peer.predict_proba(rows),
-                1,
-            ),
-            (
-                "sample",
-                lambda: model.sample(1, T, 0),
-                lambda: peer.sample(T // 10, 0),
-                10,
-            ),
-        ):
-            outcome = race(ours, theirs, options.pairs, seconds=60)
-            mine, other = outcome.ours.result, outcome.peer.result
-            check = "–"
-            if name == "viterbi":
-                check = f"{np.mean(mine[0][0] == other):.4%} of the states the same"
-            elif name == "posterior":
-                check = f"largest difference {np.abs(mine[0] - other).max():.0e}"
-            times = cpu(outcome.ours), share * cpu(outcome.peer)
-            add(report, f"{name}, {kind}, {T} steps", "hmmlearn", *times, check)
+        decode(options, report, f"{kind}, {T} steps", model, T)
+
+
+def decode(options, report, name, model, T):
+    """Rows of one model."""
+    import numpy as np
+
+    peer = model.to_hmmlearn()
+    peer.implementation = "scaling"
+    X = model.sample(1, T, 1)[0]
+    rows = X[:, None] if X.ndim == 1 else X
+
+    def same(mine, other):
+        return f"{np.mean(mine[0][0] == other):.4%} of the states the same"
+
+    def near(mine, other):
+        return f"largest difference {np.abs(mine[0] - other).max():.0e}"
+
+    for what, ours, theirs, share, check in (
+        ("viterbi", model.viterbi, peer.predict, 1, same),
+        ("posterior", model.posterior, peer.predict_proba, 1, near),
+        ("sample", lambda _: model.sample(1, T, 0), lambda _: peer.sample(T // 10), 10,
+         lambda *_: "–"),
+    ):  # fmt: skip
+        outcome = race(
+            partial(ours, X), partial(theirs, rows), options.pairs, seconds=60
+        )
+        check = check(outcome.ours.result, outcome.peer.result)
+        times = cpu(outcome.ours), share * cpu(outcome.peer)
+        add(report, f"{what}, {name}", "hmmlearn", *times, check)
 
 
 def mixtures(options, report):
@@ -177,30 +180,29 @@ def mixtures(options, report):
 def tables(options, report):
     """Real tables in standard units, as many components as there are classes."""
     import numpy as np
+    import pandas as pd
     from sklearn import datasets
     from sklearn.decomposition import PCA
 
-    from maxent.datasets import load_breast_cancer_wisconsin, load_crabs
+    from maxent.datasets import load_crabs
 
     def main_axes(X, d):
         return PCA(d, random_state=0).fit_transform(X)
 
-    wisconsin = load_breast_cancer_wisconsin().data
     diabetes = np.delete(datasets.load_diabetes().data, 1, axis=1)  # without the sex
     found = {
         "iris": (datasets.load_iris().data, 3),
         "wine": (datasets.load_wine().data, 3),
         "crabs": (load_crabs().data, 4),
-        "wisconsin": (wisconsin[~np.isnan(wisconsin).any(axis=1)], 2),
         "breast cancer": (datasets.load_breast_cancer().data, 2),
         "diabetes": (diabetes, 3),
         "digits, 16 axes": (main_axes(datasets.load_digits().data, 16), 10),
     }
     if options.data is not None and not options.quick:
-        letters = np.load(options.data / "solver_letter/letter.npz")["X"]
         digits = np.load(options.data / "solver_mnist10k/mnist10k.npz")["X"] / 255.0
-        found["letters, 10 axes"] = main_axes(letters, 10), 26
         found["MNIST, 20 axes"] = main_axes(digits, 20), 10
+        signal = pd.read_csv(options.data / "pbm_dream5/hk_signal.csv.gz", index_col=0)
+        found["binding, logs"] = np.log(signal[(signal > 0).all(axis=1)].to_numpy()), 5
     for name, (X, K) in found.items():
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         size = f"{len(X)} x {X.shape[1]}, {K}"
