@@ -6,8 +6,9 @@ decoding  most likely path, posterior and draws of a million steps beside hmmlea
           draws a tenth of them, and its time is scaled.
 mixtures  whole fits beside scikit-learn's GaussianMixture(n_init=3, tol=1e-6); the last
           column is the difference of the mean log-likelihoods, ours less theirs.
-tables    the same on real tables, with smoothing=0 here: those of scikit-learn, crabs,
-          and with --data digits and protein binding.
+tables    the same on real tables, with smoothing=0 here, but where the likelihood is
+          unbounded (whole numbers that repeat) and such a fit is refused: there with
+          the default prior. With --data also letters, digits and protein binding.
 """
 
 import argparse
@@ -184,29 +185,34 @@ def tables(options, report):
     from sklearn import datasets
     from sklearn.decomposition import PCA
 
-    from maxent.datasets import load_crabs
+    from maxent.datasets import load_breast_cancer_wisconsin, load_crabs
 
     def main_axes(X, d):
         return PCA(d, random_state=0).fit_transform(X)
 
     diabetes = np.delete(datasets.load_diabetes().data, 1, axis=1)  # without the sex
+    wisconsin = load_breast_cancer_wisconsin().data
     found = {
         "iris": (datasets.load_iris().data, 3),
         "wine": (datasets.load_wine().data, 3),
         "crabs": (load_crabs().data, 4),
+        "wisconsin, prior": (wisconsin[~np.isnan(wisconsin).any(axis=1)], 2),
         "breast cancer": (datasets.load_breast_cancer().data, 2),
         "diabetes": (diabetes, 3),
         "digits, 16 axes": (main_axes(datasets.load_digits().data, 16), 10),
     }
     if options.data is not None and not options.quick:
         digits = np.load(options.data / "solver_mnist10k/mnist10k.npz")["X"] / 255.0
+        letters = np.load(options.data / "solver_letter/letter.npz")["X"].astype(float)
+        found["letters, prior"] = letters, 26
         found["MNIST, 20 axes"] = main_axes(digits, 20), 10
         signal = pd.read_csv(options.data / "pbm_dream5/hk_signal.csv.gz", index_col=0)
         found["binding, logs"] = np.log(signal[(signal > 0).all(axis=1)].to_numpy()), 5
     for name, (X, K) in found.items():
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         size = f"{len(X)} x {X.shape[1]}, {K}"
-        fit(options, report, f"{name}, {size}", X, K, smoothing=0)
+        more = {} if name.endswith("prior") else {"smoothing": 0}
+        fit(options, report, f"{name}, {size}", X, K, **more)
 
 
 def fit(options, report, name, X, K, **more):

@@ -88,9 +88,7 @@ class Components:
             fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
         elif old is not None and self.are_whole_gaussians:
             own = old if used.all() else old[used]
-            fitted = self._fitted_about(
-                own, prior, *own._part_sums(self.X, mass[used])
-            )
+            fitted = self._fitted_about(own, prior, *own._part_sums(self.X, mass[used]))
             if fitted is None:
                 fitted = prior.fit(self.X, mass[used])
         else:
