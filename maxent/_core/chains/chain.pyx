@@ -482,7 +482,7 @@ def joined(parts):
 
 
 def relative(const double[:, ::1] log_table):
-    """Rows of a table less their largest entry, and these; rows without one as they are."""
+    """Rows of a table less their largest entry, and these; rows of -inf stay."""
     cdef Py_ssize_t n = log_table.shape[0], S = log_table.shape[1], i, j
     out, tops = np.empty((n, S)), np.zeros(n)
     cdef double[:, ::1] less = out
@@ -704,7 +704,7 @@ def viterbi(
     cdef Py_ssize_t width = (S + MX_CHAIN_LANES - 1) // MX_CHAIN_LANES * MX_CHAIN_LANES
     cdef double[:, ::1] log_trans_t = np.transpose(log_trans).copy()
     cdef double[:, ::1] wide = np.full((S, width), -np.inf)
-    cdef double[::1] delta = np.empty(1)  # of NumPy, whose large arrays have large pages
+    cdef double[::1] delta = np.empty(1)  # whose large arrays have large pages
     cdef Paths p
     wide[:, :S] = log_trans
     p.states, p.width, p.entries = S, width, log_table.shape[0] * S
