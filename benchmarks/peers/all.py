@@ -68,6 +68,11 @@ TABLES = [
     Table("threads", "threads.py", "--pairs 5"),
     Table("threads_busy", "threads.py", "--pairs 3 --busy"),
     Table("sequences", "sequences.py", "--pairs 3"),
+    Table("em", "em.py", "--parts steps mixtures --pairs 3"),
+    Table("decoding", "em.py", "--parts decoding --pairs 3"),
+    Table("mixture_fits", "em.py", "--parts tables --data {data} --pairs 3"),
+    Table("hmmlearn_examples", "hmmlearn_examples.py", "--pairs 3"),
+    Table("state_space", "state_space.py", "--pairs 3"),
     Table("dynamics", "dynamics.py", "--pairs 3"),
     Table(
         "latent", "latent.py", "--data {data}/newsgroups20/newsgroups20.npz --pairs 3"

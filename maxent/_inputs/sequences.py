@@ -383,6 +383,8 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def _check_missing(found: Sequences, partly: bool, name: str) -> None:
+    if np.isfinite(found.values).all():
+        return
     infinite = np.isinf(found.values).any(axis=1)
     lost = np.isnan(found.values)
     part = lost.any(axis=1) & ~lost.all(axis=1)
@@ -401,9 +403,9 @@ def _check_missing(found: Sequences, partly: bool, name: str) -> None:
 
 def _check_sizes(values: NDArray[np.float64], place: Any, name: str) -> None:
     with np.errstate(invalid="ignore"):
-        wrong = (np.abs(values) > v.LARGEST_ENTRY).any(axis=1)
+        wrong = np.abs(values) > v.LARGEST_ENTRY
     if wrong.any():
-        step = int(np.argmax(wrong))
+        step = int(np.argmax(wrong.any(axis=1)))
         i, t = place(step)
         raise ValueError(
             f"{name}[{i}][{t}]={v.shown(values[step].tolist())} has entries beyond "

@@ -120,9 +120,7 @@ class AnyGaussian(ExponentialFamily):
         keep_mean, keep_cov = held.get("mean", none), held.get("cov", none)
         mean = np.where(keep_mean[:, None], old.mean, self.mean)
         share = np.divide(total, total + count, out=0.0 * total, where=total > 0)
-        apart = np.stack(
-            [self._spread(d[None], np.ones(1), 0.0) for d in mean - self.mean]
-        )
+        apart = self._spread((mean - self.mean)[:, None], np.ones(1), 0.0)
         axes = (slice(None),) + (None,) * (apart.ndim - 1)
         spread = self._covariances() + self._shared(share[axes] * apart, total + count)
         spread = np.where(keep_cov[axes], old._covariances(), spread)
@@ -252,8 +250,7 @@ class AnyGaussian(ExponentialFamily):
     def _moments_of_sums(self, total, *sums):
         """As `_weighted_moments`, from sums of `_part_sums`."""
         shift, spread = (s / total.reshape(-1, *(1,) * (s.ndim - 1)) for s in sums)
-        for h in range(len(total)):
-            spread[h] -= self._spread(shift[h : h + 1], np.ones(1), 0.0)
+        spread -= self._spread(shift[:, None], np.ones(1), 0.0)
         mean = self.mean + shift
         rounding = (8 * np.finfo(float).eps * np.abs(mean).max(axis=0)) ** 2
         return mean, spread, rounding

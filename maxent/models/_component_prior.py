@@ -256,8 +256,11 @@ class SpreadPrior(ComponentPrior):
     def __init__(self, family: type[Any], count: Array, spread: Array) -> None:
         super().__init__(family)
         self.count, self.spread = count, spread
+        self._greatest: Array | None = None  # twice the log-density of one row, negated
 
     def of_members(self, used):
+        if used.all() and len(used) == len(self.count):
+            return self
         return SpreadPrior(self.family, self.count[used], self.spread)
 
     @classmethod
@@ -332,9 +335,10 @@ class SpreadPrior(ComponentPrior):
     def _of_one_row(self, batch):
         """Log-density of one pseudo-observation, relative to that where S is W."""
         away = batch._mean_distance(self.spread)
-        own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
-        greatest = own._log_det + batch.mean.shape[1]
-        return -0.5 * (batch._log_det + away - greatest)
+        if self._greatest is None:
+            own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
+            self._greatest = own._log_det + batch.mean.shape[1]
+        return -0.5 * (batch._log_det + away - self._greatest)
 
 
 class ProductPrior(ComponentPrior):

@@ -90,10 +90,12 @@ def _scaled(rows, share, by=None):
 
 def _clusters(rows, share, k, rng):
     """Labels of a k-means clustering, and the squares that it leaves."""
+    from sklearn import config_context
     from sklearn.cluster import KMeans
 
     seed = int(rng.integers(2**31))
-    with single_threaded_loops():  # whose threads do not survive a fork
+    checked = config_context(assume_finite=True, skip_parameter_validation=True)
+    with single_threaded_loops(), checked:  # whose threads do not survive a fork
         clusters = KMeans(k, n_init=1, max_iter=_K_MEANS, random_state=seed)
         clusters.fit(rows, sample_weight=share * len(rows))
     return np.asarray(clusters.labels_, dtype=np.intp), clusters.inertia_

@@ -87,9 +87,8 @@ class Components:
             old = self.one(len(mass)) if old is None else old
             fitted = prior.fit_seen(self.X, mass[used], old[used], **self.options)
         elif old is not None and self.are_whole_gaussians:
-            fitted = self._fitted_about(
-                old[used], prior, *old[used]._part_sums(self.X, mass[used])
-            )
+            own = old if used.all() else old[used]
+            fitted = self._fitted_about(own, prior, *own._part_sums(self.X, mass[used]))
             if fitted is None:
                 fitted = prior.fit(self.X, mass[used])
         else:

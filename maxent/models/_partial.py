@@ -22,6 +22,13 @@ def is_partial(X: Array) -> NDArray[np.bool_]:
     return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
 
 
+def is_missing(X: Array) -> NDArray[np.bool_]:
+    """Mask of the rows (n, d) of which every entry is missing."""
+    lost = np.isnan(X[:, 0])  # of which most often there are few
+    lost[lost] = np.isnan(X[lost]).all(axis=1)
+    return np.asarray(lost)
+
+
 def rows_in_part(X: ArrayLike, n_features: int) -> Array:
     """Rows (n, n_features), NaN where an entry is missing."""
     X = v.as_doubles("X", X)

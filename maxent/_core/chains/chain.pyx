@@ -24,13 +24,20 @@ cdef extern from "machines/rbf_loops.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
 
+cdef extern from "chains/chain_loops.h" nogil:
+    void mx_chain_best_steps(
+        const double* log_start, const double* trans, const double* log_table,
+        Py_ssize_t entries, const Py_ssize_t* row, Py_ssize_t begin, Py_ssize_t end,
+        Py_ssize_t T, Py_ssize_t states, Py_ssize_t width, double* last, double* delta,
+    ) noexcept
+
 cdef enum:
     MOST_CHUNKS = 64
     CHUNK_STEPS = 4096          # steps of a chunk at least, if there are that many
     LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
     WORK = 50000000             # ns of a thread between two checks for Ctrl-C, roughly
     PATH_WORK = 1 << 25         # pairs of states that Viterbi compares between them
-    PATHS_MEMORY = 1 << 24      # origins of Viterbi paths of several sequences
+    PATHS_MEMORY = 1 << 24      # values of Viterbi paths of several sequences
     APART = 16                  # doubles between what two threads write
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
@@ -203,50 +210,28 @@ cdef void log_counts(
                 trans_counts[i * S + j] += weight / value * top[i] * ahead[i * S + j]
 
 
-cdef void viterbi_steps(
-    const double* log_start, const double* log_trans, const double* log_table,
-    const Py_ssize_t* row, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t S,
-    double* delta, int* back,
-) noexcept nogil:
-    """Steps begin .. end - 1: delta (2, S) by odd and even steps, back (steps, S)."""
-    cdef Py_ssize_t t, i, j
-    cdef double value
-    cdef double* prev
-    cdef double* own
-    for t in range(begin, end):
-        prev = delta + ((t - 1) & 1) * S
-        own = delta + (t & 1) * S
-        if t == 0:
-            for j in range(S):
-                own[j] = log_start[j] + log_row(log_table, row[0], S, j)
-            continue
-        for j in range(S):
-            own[j] = prev[0] + log_trans[j]
-            back[t * S + j] = 0
-        for i in range(1, S):
-            for j in range(S):
-                value = prev[i] + log_trans[i * S + j]
-                back[t * S + j] = <int>i if value > own[j] else back[t * S + j]
-                own[j] = value if value > own[j] else own[j]
-        if row[t] >= 0:
-            for j in range(S):
-                own[j] += log_table[row[t] * S + j]
-
-
 cdef double viterbi_trace(
-    const double* last, const int* back, Py_ssize_t T, Py_ssize_t S, Py_ssize_t* path
+    const double* delta, const double* log_trans_t, Py_ssize_t T, Py_ssize_t S,
+    Py_ssize_t* path,
 ) noexcept nogil:
     """Log-probability and path from the end; ties go to the first state."""
     cdef Py_ssize_t t, j, i = 0
-    cdef double value
+    cdef double value, most = delta[(T - 1) * S]
+    cdef const double* prev
+    cdef const double* into
     for j in range(1, S):
-        if last[j] > last[i]:
-            i = j
-    value = last[i]
-    for t in range(T - 1, -1, -1):
+        if delta[(T - 1) * S + j] > most:
+            i, most = j, delta[(T - 1) * S + j]
+    value = most
+    path[T - 1] = i
+    for t in range(T - 2, -1, -1):
+        prev = delta + t * S
+        into = log_trans_t + i * S
+        i, most = 0, prev[0] + into[0]
+        for j in range(1, S):
+            i = j if prev[j] + into[j] > most else i
+            most = prev[j] + into[j] if prev[j] + into[j] > most else most
         path[t] = i
-        if t > 0:
-            i = back[t * S + i]
     return value
 
 
@@ -496,6 +481,25 @@ def joined(parts):
     return total
 
 
+def relative(const double[:, ::1] log_table):
+    """Rows of a table less their largest entry, and these; rows of -inf stay."""
+    cdef Py_ssize_t n = log_table.shape[0], S = log_table.shape[1], i, j
+    out, tops = np.empty((n, S)), np.zeros(n)
+    cdef double[:, ::1] less = out
+    cdef double[::1] top = tops
+    cdef double most
+    with nogil:
+        for i in range(n):
+            most = -INFINITY
+            for j in range(S):
+                most = log_table[i, j] if log_table[i, j] > most else most
+            if -INFINITY < most < INFINITY:
+                top[i] = most
+            for j in range(S):
+                less[i, j] = log_table[i, j] - top[i]
+    return out, tops
+
+
 def likelihoods(const double[:, ::1] log_table):
     """exp of a table; entries that underflow become TINY, and -inf becomes 0."""
     out = np.empty((log_table.shape[0], log_table.shape[1]))
@@ -670,8 +674,11 @@ def expect_each(
 # -- Viterbi ---------------------------------------------------------------------------
 cdef struct Paths:
     Py_ssize_t states
+    Py_ssize_t width
+    Py_ssize_t entries
     const double* log_start
-    const double* log_trans
+    const double* wide                    # logarithms of transitions, (states, width)
+    const double* log_trans_t
     const double* log_table
     const Py_ssize_t* row
     const Py_ssize_t* offset
@@ -690,12 +697,18 @@ def viterbi(
     """Most likely state paths (steps,) and their log-probabilities (n,)."""
     cdef Py_ssize_t n = offset.shape[0] - 1, first = 0, stop, S = log_start.shape[0]
     cdef Py_ssize_t piece = max(1, PATH_WORK // (S * S))
-    # steps of sequences that share memory: their origins take 64 MB at most
+    # steps of sequences that share memory: their values take 128 MB at most
     cdef Py_ssize_t most = min(piece * n_threads, PATHS_MEMORY // S)
     cdef Py_ssize_t[::1] path = np.empty(row.shape[0], np.intp)
     cdef double[::1] log_prob = np.empty(n)
+    cdef Py_ssize_t width = (S + MX_CHAIN_LANES - 1) // MX_CHAIN_LANES * MX_CHAIN_LANES
+    cdef double[:, ::1] log_trans_t = np.transpose(log_trans).copy()
+    cdef double[:, ::1] wide = np.full((S, width), -np.inf)
+    cdef double[::1] delta = np.empty(1)  # whose large arrays have large pages
     cdef Paths p
-    p.states, p.log_start, p.log_trans = S, &log_start[0], &log_trans[0, 0]
+    wide[:, :S] = log_trans
+    p.states, p.width, p.entries = S, width, log_table.shape[0] * S
+    p.log_start, p.wide, p.log_trans_t = &log_start[0], &wide[0, 0], &log_trans_t[0, 0]
     p.log_table = &log_table[0, 0] if log_table.shape[0] else NULL
     p.row, p.offset = &row[0], &offset[0]
     p.path, p.log_prob = &path[0], &log_prob[0]
@@ -703,44 +716,45 @@ def viterbi(
         stop = min(first + n_threads, n)
         while stop < n and offset[stop + 1] - offset[first] <= most:
             stop += 1
-        some_paths(&p, first, stop, piece, n_threads)
+        if delta.shape[0] < (offset[stop] - offset[first]) * S:
+            delta = np.empty((offset[stop] - offset[first]) * S)
+        some_paths(&p, first, stop, piece, n_threads, &delta[0])
         first = stop
     return np.asarray(path), np.asarray(log_prob)
 
 
 cdef int some_paths(
-    const Paths* p, Py_ssize_t first, Py_ssize_t stop, Py_ssize_t piece, int n_threads
+    const Paths* p, Py_ssize_t first, Py_ssize_t stop, Py_ssize_t piece, int n_threads,
+    double* delta,
 ) except -1:
     """Sequences side by side, piece by piece; checks for Ctrl-C between the pieces."""
     cdef Py_ssize_t S = p.states, i, begin, T, longest = 0, start = p.offset[first]
-    cdef Py_ssize_t lane = (2 * S + 7) // 8 * 8 + 8     # on cache lines of their own
-    cdef double* delta = <double*>malloc((stop - first) * lane * sizeof(double))
-    cdef int* back = <int*>malloc((p.offset[stop] - start) * S * sizeof(int))
+    cdef Py_ssize_t lane = 2 * p.width + APART            # on cache lines of their own
+    cdef double* last = <double*>malloc((stop - first) * lane * sizeof(double))
     n_threads = team(
         n_threads, stop - first, <double>(p.offset[stop] - start) * S * (S + 10))
     try:
-        if delta == NULL or back == NULL:
-            raise MemoryError("the paths of the longest sequence need more memory than "
-                              "there is; cut it, or use fewer states")
+        if last == NULL:
+            raise MemoryError
         for i in range(first, stop):
             longest = max(longest, p.offset[i + 1] - p.offset[i])
         for begin in range(0, longest, piece):
             for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
                             num_threads=n_threads):
-                viterbi_steps(
-                    p.log_start, p.log_trans, p.log_table, p.row + p.offset[i], begin,
-                    min(begin + piece, p.offset[i + 1] - p.offset[i]), S,
-                    delta + (i - first) * lane, back + (p.offset[i] - start) * S)
+                T = p.offset[i + 1] - p.offset[i]
+                mx_chain_best_steps(
+                    p.log_start, p.wide, p.log_table, p.entries, p.row + p.offset[i],
+                    begin, min(begin + piece, T), T, S, p.width,
+                    last + (i - first) * lane, delta + (p.offset[i] - start) * S)
             PyErr_CheckSignals()
         for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=16,
                         num_threads=n_threads):
             T = p.offset[i + 1] - p.offset[i]
             p.log_prob[i] = viterbi_trace(
-                delta + (i - first) * lane + ((T - 1) & 1) * S,
-                back + (p.offset[i] - start) * S, T, S, p.path + p.offset[i])
+                delta + (p.offset[i] - start) * S, p.log_trans_t, T, S,
+                p.path + p.offset[i])
     finally:
-        free(delta)
-        free(back)
+        free(last)
     return 0
 
 

@@ -407,3 +407,54 @@ CLONES void mx_chain_backward_one(const mx_chain *m, const mx_size *row, mx_size
     }
     if (held) add_outer_one(alpha, ring + (RING - held) * width, held, n, width, xi);
 }
+
+/* -- most likely paths ------------------------------------------------------------ */
+INLINE lanes larger(lanes a, lanes b) { return choose(LESS(a, b), b, a); }
+
+/* max_i (x[i] + M[i, k..]) */
+INLINE lanes best_of(const double *x, const double *M, mx_size n, mx_size width) {
+    lanes a0 = x[0] + *(const lanes *)M, a1 = a0;
+    mx_size i = 1;
+    for (; i + 2 <= n; i += 2) {
+        a0 = larger(a0, x[i] + *(const lanes *)(M + i * width));
+        a1 = larger(a1, x[i + 1] + *(const lanes *)(M + (i + 1) * width));
+    }
+    if (i < n) a0 = larger(a0, x[i] + *(const lanes *)(M + i * width));
+    return larger(a0, a1);
+}
+
+CLONES void mx_chain_best_steps(const double *log_start, const double *trans,
+                                const double *log_table, mx_size entries,
+                                const mx_size *row, mx_size begin, mx_size end,
+                                mx_size T, mx_size n, mx_size width, double *last,
+                                double *delta) {
+    double *next = last + width;
+    for (mx_size t = begin; t < end; t++) {
+        double *to = delta + t * n;
+        mx_size at = row[t] * n;
+        for (mx_size k = 0; k < width; k += L) {
+            lanes own;
+            if (t > 0)
+                own = best_of(last, trans + k, n, width);
+            else {
+                own = all(-INFINITY);
+                for (mx_size j = k; j < n && j < k + L; j++)
+                    SET_LANE(own, j - k, log_start[j]);
+            }
+            if (row[t] >= 0 && at + k + L <= entries) /* what lies beyond is not read */
+                own += *(const lanes *)(log_table + at + k);
+            else if (row[t] >= 0)
+                for (mx_size j = k; j < n && j < k + L; j++)
+                    SET_LANE(own, j - k, LANE(own, j - k) + log_table[at + j]);
+            *(lanes *)(next + k) = own;
+            if ((T - t) * n >= k + L) /* the next steps write over the rest */
+                *(lanes *)(to + k) = own;
+            else
+                for (mx_size j = k; j < n; j++) to[j] = LANE(own, j - k);
+        }
+        if (n <= L)
+            *(lanes *)last = *(const lanes *)next;
+        else
+            memcpy(last, next, width * sizeof(double));
+    }
+}

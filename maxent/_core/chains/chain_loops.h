@@ -54,6 +54,14 @@ void mx_chain_backward_one(const mx_chain *m, const mx_size *row, mx_size T,
                            const double *alpha, const double *inverse, double weight,
                            double *beta, double *ring, double *counts,
                            double *start_counts, double *xi);
+/* Steps begin .. end - 1 of T of the most likely paths: delta[t, j] is the log-probability of
+ * the best path to state j (T, states).  `trans` (states, width) are logarithms, -inf beyond
+ * the states; last (width,) the step before begin, and that before end afterwards; `entries`
+ * the size of log_table. */
+void mx_chain_best_steps(const double *log_start, const double *trans,
+                         const double *log_table, mx_size entries, const mx_size *row,
+                         mx_size begin, mx_size end, mx_size T, mx_size states,
+                         mx_size width, double *last, double *delta);
 /* sum over lanes times trans, added to (states, states) */
 void mx_chain_add_lanes(const double *xi, const double *trans, mx_size n, double *out);
 

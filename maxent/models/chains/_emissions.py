@@ -31,7 +31,7 @@ from maxent.models._components import (
     constant_columns,
     log_densities,
 )
-from maxent.models._partial import check_columns, is_partial
+from maxent.models._partial import check_columns, is_missing, is_partial
 from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations, Point
 from maxent.models.chains._random_tables import random_tables
@@ -271,7 +271,7 @@ class Rows(Emissions):
         """Refuse rows outside the support, which no state can show."""
         if self.family._fills_gaps:
             return
-        shown = np.flatnonzero(~np.isnan(found.values).all(axis=1))
+        shown = np.flatnonzero(~is_missing(found.values))
         events = self._events(found)[shown]
         options = self.family._complete(events, self.options or {})
         known = self.family._kept(options)
@@ -290,18 +290,20 @@ class Rows(Emissions):
 
     def filled(self, emission: Any, found: Sequences) -> Array:
         """Events (n_steps, event) with a row of the support where nothing was seen."""
-        lost = np.isnan(found.values).all(axis=1)
+        lost = is_missing(found.values)
         X = np.where(lost[:, None], emission._inner_point(), found.values)
         return X[:, 0] if self.is_scalar else X
 
     def observations(self, found):
         row = np.arange(len(found.values), dtype=np.intp)
-        row[np.isnan(found.values).all(axis=1)] = -1
+        row[is_missing(found.values)] = -1
         return Observations(found, row, shared=False)
 
     def log_table(self, emission, found):
-        shown = ~np.isnan(found.values).all(axis=1)
-        return by_step(log_densities(emission, self._events(found)[shown]), shown)
+        shown = ~is_missing(found.values)
+        events = self._events(found)
+        events = events if shown.all() else events[shown]
+        return by_step(log_densities(emission, events), shown)
 
     def written(self, values):
         return values

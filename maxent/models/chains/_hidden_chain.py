@@ -7,7 +7,6 @@ Source: Rabiner (1989), sections III and V.
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -129,13 +128,11 @@ def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
 
     Rows of probabilities that do not come near underflow stay as they are too.
     """
-    top = np.zeros(len(log_table))
-    if len(log_table):  # by columns, as rows are short
-        top = functools.reduce(np.maximum, log_table.T)
-    top = np.where(np.isfinite(top), top, 0.0)
+    log_table = np.ascontiguousarray(log_table)
+    relative, top = chain.relative(log_table)
     if shared and (np.abs(top + 50.0) <= 50.0).all():
-        return np.ascontiguousarray(log_table), np.zeros_like(top)
-    return np.ascontiguousarray(log_table - top[:, None]), top
+        return log_table, np.zeros_like(top)
+    return relative, top
 
 
 class ChainEM(ABC):

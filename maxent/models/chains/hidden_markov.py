@@ -225,8 +225,10 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         found, seen = self._seen(sequences, lengths)
         # a row for every step, those without an observation included
         table, row = self._log_table(found), seen.row
-        log_table = np.zeros((len(row), self.n_states))
-        log_table[row >= 0] = table[row[row >= 0]]
+        log_table = table  # of steps, zero where nothing was observed
+        if seen.shared:
+            log_table = table[row]
+            log_table[row < 0] = 0.0
         if states is not None:
             known = known_states(states, found, self.n_states)
             log_table = only_known(log_table, known)

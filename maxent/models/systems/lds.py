@@ -40,19 +40,6 @@ from maxent.models.systems._state_posterior import filtered, filtered_terms
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
-Parameter = Literal[
-    "transition",
-    "transition_cov",
-    "observation",
-    "observation_cov",
-    "initial_mean",
-    "initial_cov",
-    "transition_offset",
-    "observation_offset",
-    "transition_input",
-    "observation_input",
-]
-
 
 class LinearDynamicalSystem(StateAnswers, InformationCriteria):
     """Linear dynamical system with Gaussian noise.
@@ -299,7 +286,7 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
         sequences: Any,
         lengths: ArrayLike | None = None,
         *,
-        fixed: Iterable[Parameter] | Mapping[Parameter, Any] = (),
+        fixed: Iterable[str] | Mapping[str, Any] = (),
         transition_cov_type: Literal["full", "diagonal"] = "full",
         observation_cov_type: Literal["full", "diagonal"] = "full",
         inputs: Any = None,
@@ -359,7 +346,7 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
         lengths: ArrayLike | None = None,
         *,
         prior: float = 0.1,
-        fixed: Iterable[Parameter] | Mapping[Parameter, Any] = (),
+        fixed: Iterable[str] | Mapping[str, Any] = (),
         transition_cov_type: Literal["full", "diagonal"] = "full",
         observation_cov_type: Literal["full", "diagonal"] = "full",
         initial: Literal["fitted", "diffuse"] = "fitted",

@@ -199,6 +199,46 @@ def test_most_likely_paths_of_long_sequences_go_on_from_piece_to_piece(rng):
         np.testing.assert_array_equal(path, states[::-1])
 
 
+@pytest.mark.parametrize("S", [1, 2, 5, 8, 9, 17])
+def test_most_likely_paths_are_those_of_plain_maxima_with_ties(S, rng):
+    # whole numbers, so that many paths are as likely; steps of nothing; few rows, so
+    # that the last entries of the table are read too
+    log_start, log_trans = (
+        -1.0 * rng.integers(0, 3, S),
+        -1.0 * rng.integers(0, 3, (S, S)),
+    )
+    log_table = -1.0 * rng.integers(0, 3, (3, S))
+    log_trans[rng.random((S, S)) < 0.3] = -np.inf
+    lengths = rng.integers(1, 12, size=30)
+    offset = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+    row = rng.integers(-1, 3, offset[-1]).astype(np.intp)
+    found, log_prob = chain.viterbi(log_start, log_trans, log_table, row, offset, 2)
+    for i in range(len(lengths)):
+        own = row[offset[i] : offset[i + 1]]
+        shown = np.where(own[:, None] >= 0, log_table[own], 0.0)
+        best, origins = log_start + shown[0], []
+        for e in shown[1:]:
+            ahead = best[:, None] + log_trans
+            origins.append(ahead.argmax(axis=0))  # the first of several
+            best = ahead.max(axis=0) + e
+        path = [int(best.argmax())]
+        for origin in reversed(origins):
+            path.append(int(origin[path[-1]]))
+        assert log_prob[i] == best.max()
+        np.testing.assert_array_equal(found[offset[i] : offset[i + 1]], path[::-1])
+
+
+@pytest.mark.parametrize("S", [1, 5, 8])
+def test_rows_less_their_largest_entry(S, rng):
+    table = rng.normal(size=(40, S)) * 400
+    table[rng.random((40, S)) < 0.3] = -np.inf
+    table[0] = -np.inf
+    relative, top = chain.relative(table)
+    most = table.max(axis=1)
+    np.testing.assert_array_equal(top, np.where(most > -np.inf, most, 0.0))
+    np.testing.assert_array_equal(relative, table - top[:, None])
+
+
 def test_expected_counts_together_are_those_of_each_alone(rng):
     model = random_hmm(rng, 4, 3)
     lengths = [60, 1, 7, 30, 30, 2, 300, 5, 12, 3]
