@@ -351,4 +351,5 @@ class ChainAnswers(Model):
             self.emission[order],
         )
         model = self._of_point(point, self._emissions)._with_result(self.fit_result)
-        return model._with_names(self._columns)._with_categories(self.categories)
+        model = model._with_names(self._columns)._with_categories(self.categories)
+        return model._with_count(self._count)
