@@ -78,6 +78,7 @@ VALUES = {
         "models.chains.hmm": ("CategoricalHMM",),
         "models.chains.markov": ("MarkovChain",),
         "models.mixture": ("Mixture",),
+        "models.mixtures": ("Mixtures",),
         "minentropy._trust_ball": ("TrustBall",),
         "minentropy.feature_maps": ("ChainMap",),
         "families.columns": ("Independent",),

@@ -10,6 +10,7 @@ _HOMES = {
     "base": ("Model",),
     "chains.markov": ("MarkovChain",),
     "mixture": ("Mixture",),
+    "mixtures": ("Mixtures",),
     "_forecast": ("Forecast",),
     "chains.hidden_markov": ("HiddenMarkovModel",),
     "chains.hmm": ("CategoricalHMM",),
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from maxent.models.em import EMResult as EMResult
     from maxent.models.mixture_density import MixtureDensity as MixtureDensity
     from maxent.models.mixture import Mixture as Mixture
+    from maxent.models.mixtures import Mixtures as Mixtures
     from maxent.models.networks.bayes_net import BayesNet as BayesNet
     from maxent.models.networks.linear_gaussian import (
         LinearGaussianNetwork as LinearGaussianNetwork,

@@ -30,7 +30,9 @@ NOTHING_TO_LEARN = {
     "base classes and checks of a user's own": (
         "ConjugatePrior ExponentialFamily Model check_block check_feature_map"
     ),
-    "forms of models that have rows": "HiddenMarkovEstimator MixtureDensity select",
+    "forms of models that have rows": (
+        "HiddenMarkovEstimator MixtureDensity Mixtures select"
+    ),
     "settings, and counts from counts": "TrustBall states_per_sequence",
     "files, headers, layouts": "get_include load save RowBlocks",
 }

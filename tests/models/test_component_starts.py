@@ -64,7 +64,7 @@ def test_windows_are_described_by_means_variances_and_correlations(rng, monkeypa
     )
     X = [rng.normal([5.0, -7.0], [1.0, 100.0], size=(n, 2)) for n in (40, 23)]
     GaussianHMM.fit(X, 2, random_state=0)
-    length = _chain_search._WINDOWS[0]
+    length = _chain_search.WINDOWS[0]
     rows = np.concatenate(X)
     Z = [(x - rows.mean(axis=0)) / rows.std(axis=0) for x in X]
     windows = [z[lo : lo + length] for z in Z for lo in range(0, len(z), length)]

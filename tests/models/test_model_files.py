@@ -28,6 +28,7 @@ from maxent.models import (
     LinearGaussianNetwork,
     MarkovChain,
     Mixture,
+    Mixtures,
     SwitchingLDS,
 )
 
@@ -69,6 +70,9 @@ MODELS = {
     "MarkovRandomField": lambda rng: random_field(rng, {"a": 2, "b": 3}, forbid=0.2),
     "Mixture": lambda rng: Mixture(
         [0.2, 0.8], Gaussian(rng.normal(size=(2, 3)), covariance(rng, 3, 2))
+    ),
+    "Mixtures": lambda rng: Mixtures(
+        rng.dirichlet(np.ones(2), 3), Gaussian(rng.normal(size=(3, 2, 2)), np.eye(2))
     ),
     "SwitchingLDS": random_switching,
 }

@@ -26,13 +26,17 @@ from maxent.models.networks._factor_model import FactorModel
 
 
 class HMMRoute(ModelRoute):
-    """Hidden Markov models: power of the joint law of states and observations."""
+    """Hidden Markov models: power of the joint law of states and observations.
+
+    Components of mixtures that states show are states.
+    """
 
     methods = ("auto",)
     together = 16
 
     def checked(self, name: str, models: Any, like: Any = None) -> Any:
-        first = (like or models)[0]
+        models = [model.with_component_states() for model in models]
+        first = like[0].with_component_states() if like else models[0]
         for i, model in enumerate(models):
             if type(model) is not type(first):
                 raise TypeError(

@@ -47,6 +47,7 @@ from maxent.models import (
     LinearGaussianNetwork,
     MarkovChain,
     Mixture,
+    Mixtures,
     SwitchingLDS,
 )
 from maxent.models.chains.hidden_markov import HiddenMarkovModel
@@ -112,10 +113,17 @@ class ChainScorer(Scorer):
 
     def coordinates(self) -> list[Coordinates]:
         M = self.model
-        return [
+        chain = [
             probabilities("start", M.start),
             probabilities("transition", M.transition),
-            family_coordinates("emission", M.emission),
+        ]
+        shown = M.emission
+        if not isinstance(shown, Mixtures):
+            return [*chain, family_coordinates("emission", shown)]
+        return [
+            *chain,
+            probabilities("weights", shown.weights),
+            family_coordinates("emission", shown.members),
         ]
 
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
@@ -127,10 +135,18 @@ class ChainScorer(Scorer):
         transition = logit_scores(counts.transition, M.transition)
         if M._emissions.shared:
             emission = logit_scores(counts.emission.swapaxes(1, 2), M.emission.prob)
-        else:  # lost steps have expected counts of zero
-            T = _statistics(M.emission, M._emissions.filled(M.emission, found))
-            emission = emission_scores(M.emission, T, counts.emission, found.offsets)
-        return counts.log_likelihood, [start, transition, emission]
+            return counts.log_likelihood, [start, transition, emission]
+        blocks, members, share = [start, transition], M.emission, counts.emission
+        X = M._emissions.filled(M.emission, found)  # lost steps have counts of zero
+        if isinstance(members, Mixtures):
+            within = members.posterior(X).transpose(2, 0, 1)
+            own = within * share[:, :, None]
+            total = np.add.reduceat(own, found.offsets[:-1], axis=0)
+            blocks.append(logit_scores(total, members.weights))
+            members, share = members.members, own.reshape(len(own), -1)
+        T = _statistics(members, X)
+        blocks.append(emission_scores(members, T, share, found.offsets))
+        return counts.log_likelihood, blocks
 
 
 class MarkovScorer(Scorer):

@@ -29,7 +29,7 @@ from maxent.models._component_search import (
 from maxent.models.chains._hidden_chain import Point
 
 _SMOOTHING = 3.0  # of the emissions of a search
-_WINDOWS = 5, 20, 80  # rows
+WINDOWS = 5, 20, 80  # rows
 _FEW_COLUMNS = 5  # whose correlations describe a window
 _LEAST_VARIANCE = 1e-3  # of a window, relative to that of all rows
 
@@ -50,8 +50,8 @@ def clustered_starts(
     for weights, components in mixtures.starts(n_init, rng):
         prior, point = chains.after_steps(chains.shares_in(weights, components))
         starts.append((chains.value(prior, point), prior, point))
-    for number in range(max(n_init, len(_WINDOWS)) if n_states > 1 else 0):
-        labels = chains.labels_of_windows(_WINDOWS[number % len(_WINDOWS)], rng)
+    for number in range(max(n_init, len(WINDOWS)) if n_states > 1 else 0):
+        labels = chains.labels_of_windows(WINDOWS[number % len(WINDOWS)], rng)
         prior, point = chains.after_steps(chains.shares_of(labels))
         starts.append((chains.value(prior, point), prior, point))
     starts.sort(key=lambda start: -start[0])

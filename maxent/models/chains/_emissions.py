@@ -429,12 +429,8 @@ class RowProblem(HiddenChainProblem):
         self.components.set_prior(labels, len(shares), count)
         return point
 
-    def moves_of(self, shares: Array) -> tuple[Array, Array]:
-        """Start and transition of states that have shares (k, rows) of the rows.
-
-        They are those of the rows' shares, and a tenth of even ones, as EM could never
-        leave a zero.
-        """
+    def counts_of_moves(self, shares: Array) -> tuple[Array, Array]:
+        """Weighted first states, and pairs of states, of rows with shares (k, rows)."""
         after = np.zeros((len(self.shown), len(shares)))
         after[self.shown] = shares.T * self.components.weights[:, None]
         before = np.zeros_like(after)
@@ -442,7 +438,15 @@ class RowProblem(HiddenChainProblem):
         first = self.seen.sequences.offsets[:-1]
         start = after[first].sum(axis=0)
         after[first] = 0.0
-        moves = before[:-1].T @ after[1:]
+        return start, before[:-1].T @ after[1:]
+
+    def moves_of(self, shares: Array) -> tuple[Array, Array]:
+        """Start and transition of states that have shares (k, rows) of the rows.
+
+        They are those of the rows' shares, and a tenth of even ones, as EM could never
+        leave a zero.
+        """
+        start, moves = self.counts_of_moves(shares)
         even = np.full(moves.shape, 1.0 / len(shares))
         start = 0.9 * with_pseudo_counts(start, 0.0, even[0]) + 0.1 * even[0]
         moves = 0.9 * with_pseudo_counts(moves, 0.0, even) + 0.1 * even
@@ -456,20 +460,3 @@ def by_step(log_prob: Array, shown: NDArray[np.bool_]) -> Array:
     out = np.zeros((len(shown), len(log_prob)))
     out[shown] = log_prob.T
     return out
-
-
-def emissions_of(emission: Any, columns: tuple[str, ...] | None = None) -> Emissions:
-    """Emissions of a batch of a family."""
-    if isinstance(emission, Categorical):
-        return Symbols(emission.prob.shape[-1])
-    fixed = emission._fixed() or None
-    return Rows(type(emission), fixed, emission.event_shape, columns)
-
-
-def emissions_to_fit(
-    family: type[ExponentialFamily], options: dict[str, Any]
-) -> Emissions:
-    """Emissions of fits of a family with these further arguments."""
-    if issubclass(family, Categorical):
-        return Symbols(options.get("n_categories"))
-    return Rows(family, options)

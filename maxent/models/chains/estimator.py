@@ -42,6 +42,8 @@ class HiddenMarkovEstimator(ModelEstimator):
         else "Gaussian".
     alphabet : str, optional
         Letters of strings.
+    n_components : int, default=1
+        Components of the mixture that each state shows, where more than one.
     smoothing : float, default=0.01
         Pseudo-counts >= 0.
     n_init : int, default=3
@@ -92,6 +94,7 @@ class HiddenMarkovEstimator(ModelEstimator):
         family: Family | None = None,
         *,
         alphabet: str | None = None,
+        n_components: int = 1,
         smoothing: float = 0.01,
         n_init: int = 3,
         tol: float = 1e-8,
@@ -103,6 +106,7 @@ class HiddenMarkovEstimator(ModelEstimator):
         self.n_states = n_states
         self.family = family
         self.alphabet = alphabet
+        self.n_components = n_components
         self.smoothing = smoothing
         self.n_init = n_init
         self.tol = tol
@@ -123,6 +127,9 @@ class HiddenMarkovEstimator(ModelEstimator):
         if family is None:
             family = "Gaussian" if self.alphabet is None else "Categorical"
         family = family_of(family)
+        if self.n_components != 1 and self.alphabet is None:
+            own = {"family": family, "n_components": self.n_components}
+            return HiddenMarkovModel, {**own, **(self.model_params or {})}
         model, options = _CHAINS.get(family, (HiddenMarkovModel, {"family": family}))
         if self.alphabet is not None:
             if family is not Categorical:
@@ -130,6 +137,11 @@ class HiddenMarkovEstimator(ModelEstimator):
                     f"alphabet={v.shown(self.alphabet)} belongs to family="
                     f"'Categorical', and family={v.shown(self.family)} has no letters; "
                     "leave one of them out."
+                )
+            if self.n_components != 1:
+                raise ValueError(
+                    f"n_components={v.shown(self.n_components)} mixes families, and "
+                    "letters have none to mix; leave it 1."
                 )
             options = {**options, "alphabet": self.alphabet}
         return model, {**options, **(self.model_params or {})}

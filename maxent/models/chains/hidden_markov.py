@@ -17,11 +17,13 @@ from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
 from maxent.families import (
     Categorical,
+    DiagonalGaussian,
     ExponentialFamily,
     Gaussian,
     Independent,
     Multinomial,
     Poisson,
+    SphericalGaussian,
 )
 from maxent.families.base import family_named
 from maxent.models._chain_input import (
@@ -44,11 +46,8 @@ from maxent.models._criteria import (
 from maxent.models._family_choice import Family, categories_of, family_of_columns
 from maxent.models.base import one_of_many
 from maxent.models.chains._answers import ChainAnswers
-from maxent.models.chains._emissions import (
-    Emissions,
-    emissions_of,
-    emissions_to_fit,
-)
+from maxent.models.chains._emission_choice import emissions_of, emissions_to_fit
+from maxent.models.chains._emissions import Emissions
 from maxent.models.chains._hidden_chain import (
     Observations,
     Point,
@@ -57,6 +56,7 @@ from maxent.models.chains._hidden_chain import (
 )
 from maxent.models.chains._partitioned_chains import PartitionedChains
 from maxent.models.chains._rules import Rules, check_counts, known_states, only_known
+from maxent.models.mixtures import Mixtures
 
 
 class HiddenMarkovModel(ChainAnswers, InformationCriteria):
@@ -68,14 +68,14 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         Probabilities of the first state.
     transition : array-like (n_states, n_states)
         ``transition[i, j]``: probability of state j after state i; rows sum to one.
-    emission : family batch (n_states,)
+    emission : family batch (n_states,), or Mixtures
         Distributions of what the states show: numbers, vectors, or the codes of a
-        Categorical.
+        Categorical; or :class:`Mixtures` of such.
 
     Attributes
     ----------
     start, transition : ndarray
-    emission : ExponentialFamily
+    emission : ExponentialFamily or Mixtures
     fit_result : EMResult or None
         How the fit ended.
 
@@ -112,13 +112,16 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
     emission: Any
 
     def __init__(
-        self, start: ArrayLike, transition: ArrayLike, emission: ExponentialFamily
+        self,
+        start: ArrayLike,
+        transition: ArrayLike,
+        emission: ExponentialFamily | Mixtures,
     ) -> None:
         first, rows = check_chain(start, transition)
-        if not isinstance(emission, ExponentialFamily):
+        if not isinstance(emission, (ExponentialFamily, Mixtures)):
             raise TypeError(
                 f"emission={v.shown(emission)} must be a batch of a family, for "
-                "instance maxent.families.Poisson(rates)."
+                "instance maxent.families.Poisson(rates), or of Mixtures."
             )
         if emission.batch_shape != first.shape or len(emission.event_shape) > 1:
             raise ValueError(
@@ -143,8 +146,9 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
     @classmethod
     def _from_arguments(cls, arguments):
         arguments = dict(arguments)
-        family = family_named(arguments.pop("family"))
-        return cls(**{**arguments, "emission": rebuilt(family, arguments["emission"])})
+        name = arguments.pop("family")
+        kind = Mixtures if name == Mixtures.__name__ else family_named(name)
+        return cls(**{**arguments, "emission": rebuilt(kind, arguments["emission"])})
 
     # -- data ----------------------------------------------------------------------
     @functools.cached_property
@@ -282,23 +286,55 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         found = self._read_all(sequences, lengths)
         return found, self._observations(found)
 
+    def with_component_states(self) -> HiddenMarkovModel:
+        """The same law with a state for every component of the states' mixtures.
+
+        Returns
+        -------
+        HiddenMarkovModel
+            Of ``n_states * n_components`` states, those of state 0 first, that show
+            distributions of the family. This model itself where its states show no
+            mixtures.
+
+        Examples
+        --------
+        >>> from maxent.families import Poisson
+        >>> from maxent.models import HiddenMarkovModel, Mixtures
+        >>> shown = Mixtures([[0.5, 0.5], [0.9, 0.1]], Poisson([[1, 4], [9, 20]]))
+        >>> model = HiddenMarkovModel([1, 0], [[0.9, 0.1], [0.1, 0.9]], shown)
+        >>> model.with_component_states().start
+        array([0.5, 0.5, 0. , 0. ])
+        """
+        shown = self.emission
+        if not isinstance(shown, Mixtures):
+            return self
+        start = (self.start[:, None] * shown.weights).ravel()
+        moves = (self.transition[:, :, None] * shown.weights).reshape(self.n_states, -1)
+        moves = np.repeat(moves, shown.n_components, axis=0)
+        model = HiddenMarkovModel(start, moves, shown.members)
+        return model._with_names(self._columns)._with_categories(self.categories)
+
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod
     def from_hmmlearn(cls, model: Any) -> HiddenMarkovModel:
-        """Model from a fitted ``PoissonHMM`` or ``MultinomialHMM`` of hmmlearn.
+        """Model from a fitted Poisson, multinomial or mixture model of hmmlearn.
 
         Parameters
         ----------
-        model : hmmlearn.hmm.PoissonHMM or hmmlearn.hmm.MultinomialHMM
+        model : hmmlearn.hmm.PoissonHMM, MultinomialHMM or GMMHMM
             The others are taken by :class:`GaussianHMM` and :class:`CategoricalHMM`.
 
         Returns
         -------
         HiddenMarkovModel
-            Of Poisson counts, one column or independent ones; or of multinomial counts.
+            Of Poisson counts, one column or independent ones; of multinomial counts; or
+            of mixtures of Gaussians.
         """
-        emission: ExponentialFamily
-        if type(model).__name__ == "MultinomialHMM":
+        emission: ExponentialFamily | Mixtures
+        if type(model).__name__ == "GMMHMM":
+            check_kind(model, "GMMHMM", "weights_")
+            emission = _mixtures_of(model)
+        elif type(model).__name__ == "MultinomialHMM":
             check_kind(model, "MultinomialHMM", "emissionprob_")
             total = np.unique(model.n_trials)
             if len(total) > 1:
@@ -324,6 +360,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         family: Family = Gaussian,
+        n_components: int = 1,
         smoothing: Any = 0.01,
         zeta: float = 0.1,
         init: HiddenMarkovModel | None = None,
@@ -356,10 +393,14 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             Of what the states show, as of :class:`Mixture`: a class with a `fit` to
             weighted rows, whose columns are independent if it is of numbers, or
             {columns: class}.
+        n_components : int, default=1
+            Components of the mixture of `family` that each state shows, where more than
+            one: `emission` are then :class:`Mixtures`.
         smoothing : float or dict, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state: of Gaussians about the state's own mean,
-            of other families distributed like the rows of its group at the start.
+            of other families distributed like the rows of its group at the start. Of
+            mixtures they are those of every component, and of the weights.
             A dict has a number for "start", "transition" and "emission", or an array of
             their shape: ``{"transition": 1 + 50 * numpy.eye(3)}`` lets states last.
         zeta : float, default=0.1
@@ -421,7 +462,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         sequences = coded(sequences, categories)
         if init is None:
             own = family_of_columns(family, family_options, *columns_of(sequences))
-            emissions = emissions_to_fit(*own)
+            emissions = emissions_to_fit(*own, n_components)
         else:
             check_init(init, cls, n_states)
             emissions = init._emissions
@@ -524,7 +565,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             options.get("family_options"),
             *columns_of(data),
         )
-        emissions = emissions_to_fit(family, own)
+        emissions = emissions_to_fit(family, own, options.get("n_components", 1))
         found = emissions.read(data, lengths)
         if issubclass(family, Categorical):  # all models have the same symbols
             size = alphabet_size(found, None, own.get("n_categories"))
@@ -532,6 +573,16 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         if options.get("n_states") != 1:
             warn_of_short(data, found.lengths)
         return found.singles()
+
+
+def _mixtures_of(model: Any) -> Mixtures:
+    """Emissions of a fitted ``GMMHMM`` of hmmlearn."""
+    mean, cov = np.asarray(model.means_), np.asarray(model.covars_)
+    (S, M, d), kind = mean.shape, model.covariance_type
+    if kind == "tied":  # one matrix for the components of a state
+        cov = np.broadcast_to(cov[:, None], (S, M, d, d))
+    families = {"diag": DiagonalGaussian, "spherical": SphericalGaussian}
+    return Mixtures(model.weights_, families.get(kind, Gaussian)(mean, cov))
 
 
 def _check_partitioned(rules: Rules, states: Any) -> None:

@@ -73,6 +73,11 @@ model(
     lambda X, **o: M.HiddenMarkovModel.fit(X, 2, **DRAWN, **o),
 )
 model(
+    "HiddenMarkovModel, mixtures",
+    kinds.series,
+    lambda X, **o: M.HiddenMarkovModel.fit(X, 2, n_components=2, **DRAWN, **o),
+)
+model(
     "LinearDynamicalSystem",
     kinds.series,
     lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, tol=1e-9, random_state=0, **o),
