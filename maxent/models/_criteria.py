@@ -74,7 +74,7 @@ class InformationCriteria(FreeParameters):
             ``2 * n_parameters - 2 * log_likelihood``, in nats.
         """
         total = self.log_likelihood(sequences, lengths, **more).sum()
-        return _penalised(self.n_parameters, 2.0, total)
+        return penalised(self.n_parameters, 2.0, total)
 
     def bic(
         self, sequences: Any, lengths: ArrayLike | None = None, **more: Any
@@ -99,7 +99,7 @@ class InformationCriteria(FreeParameters):
         seen = values >= 0 if values.ndim == 1 else ~np.isnan(values).all(axis=1)
         size = np.log(max(int(seen.sum()), 1))
         total = self.log_likelihood(found, **more).sum()
-        return _penalised(self.n_parameters, size, total)
+        return penalised(self.n_parameters, size, total)
 
 
 class RowCriteria(FreeParameters):
@@ -127,7 +127,7 @@ class RowCriteria(FreeParameters):
         float
             ``2 * n_parameters - 2 * log_likelihood``, in nats.
         """
-        return _penalised(self.n_parameters, 2.0, self.log_likelihood(X).sum())
+        return penalised(self.n_parameters, 2.0, self.log_likelihood(X).sum())
 
     def bic(self, X: ArrayLike) -> float:
         """Schwarz's criterion, which takes smaller models than `aic`.
@@ -145,10 +145,10 @@ class RowCriteria(FreeParameters):
         """
         total = self.log_likelihood(X).sum()
         size = np.log(max(self._n_observed(X), 1))
-        return _penalised(self.n_parameters, size, total)
+        return penalised(self.n_parameters, size, total)
 
 
-def _penalised(n_parameters: int, each: float, total: float) -> float:
+def penalised(n_parameters: int, each: float, total: float) -> float:
     """Criterion of a log-likelihood, in which each parameter costs as much."""
     return float(n_parameters * each - 2.0 * total)
 
