@@ -386,9 +386,8 @@ def maximised(problem: Problem, p: Parameters, q: Beliefs, rules: Rules) -> Para
     for k, own in enumerate(rules.each):
         e = regime_products(problem, q, k)
         if e.before[-1, -1] >= _FEWEST:
-            found: dict[str, Any] = {}
             law = p.of_regime(k)
-            found["transition_cov"] = law.transition_cov
+            found: dict[str, Any] = {"transition_cov": law.transition_cov}
             em.transition_step(found, law, e, prior, own, rules.stable)
             for name in _OF_REGIMES:
                 new[name][k] = found[name]
