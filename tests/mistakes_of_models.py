@@ -274,9 +274,9 @@ SEQUENCES = {
         *(sequences(X, model=LinearDynamicalSystem, n_states=None), E),
         *("n_states", "None", "give n_states"),
     ),
-    "fixed parameter misspelled": (
+    "fixed parameter without a start": (
         *(sequences(X, model=LinearDynamicalSystem, fixed=["A"]), E),
-        *("fixed", "'A'", "choose from transition"),
+        *("fixed", "'A'", "give it by init="),
     ),
     "one number for many chains": (
         *(sequences(X, model=FactorialHMM), E),

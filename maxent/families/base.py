@@ -402,8 +402,11 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
 
     @classmethod
     def _solve(cls, summary: Any, total: FloatArray) -> Self:
-        """Fit from what `_summary` returns."""
-        raise NotImplementedError
+        """Fit from what `_summary` returns; families that replace `fit` need none."""
+        raise NotImplementedError(
+            f"{cls.__name__} needs a class method _solve(summary, total), the fit to "
+            "the mean of the statistics."
+        )
 
     # -- what a family improves ----------------------------------------------------
     @classmethod

@@ -463,6 +463,15 @@ class TiedGaussian(Gaussian):
     def _n_free(self):
         return self.mean.size + self._d * (self._d + 1) // 2
 
+    def _with_held(self, old, held, total, count):
+        kept = held.get("cov")
+        if kept is not None and kept.any() != kept.all():
+            raise ValueError(
+                f"fixed['cov'] holds {np.count_nonzero(kept)} of {len(kept)} members, "
+                "which share one covariance; hold it of all or of none."
+            )
+        return super()._with_held(old, held, total, count)
+
     @classmethod
     def _shared(cls, spread, total):
         total = np.broadcast_to(total, spread.shape[:-2])

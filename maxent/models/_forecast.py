@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from maxent._support import validation as v
 
 Array = NDArray[np.float64]
+_BISECTIONS = 60  # of the quantiles of mixtures
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +55,26 @@ def gaussian_forecast(mean: Array, cov: Array, level: float) -> Forecast:
     variance = np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0)
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
     return Forecast(mean, variance, mean - half, mean + half, level, cov=cov)
+
+
+def mixture_interval(
+    weight: Array, mean: Array, scale: Array, level: float
+) -> tuple[Array, Array]:
+    """Ends (d,) of the intervals of mixtures of Gaussians, by bisection.
+
+    Components have weights (k,), and means and standard deviations (k, d).
+    """
+    tail = 0.5 - 0.5 * level
+    ends = []
+    for share in (tail, 1.0 - tail):
+        low = (mean - 40.0 * scale).min(axis=0)
+        high = (mean + 40.0 * scale).max(axis=0)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            below = weight @ ndtr((middle - mean) / scale) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        ends.append(0.5 * (low + high))
+    return ends[0], ends[1]
 
 
 def check_level(level: Any) -> float:

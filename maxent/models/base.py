@@ -169,6 +169,17 @@ class Model(ABC):
         """
         return None if self._columns is None else list(self._columns)
 
+    @property
+    def _count(self) -> int | None:
+        """Number of parameters that the fit has chosen, where some were held."""
+        return self.__dict__.get("_count_of_fit")
+
+    def _with_count(self, count: int | None) -> Self:
+        """This model, new and not seen by anyone, with such a number."""
+        if count is not None:
+            self.__dict__["_count_of_fit"] = count
+        return self
+
     def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
 
@@ -180,14 +191,14 @@ class Model(ABC):
         return {name: getattr(self, name) for name in self._names}
 
     def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them, and names of columns.
+        """Constructor arguments, as model files keep them, and more of the fit.
 
         Returns
         -------
         dict
             Of arrays, numbers, strings and lists of them; `feature_names` is there if
-            a data frame of the fit has named the columns, and `categories` if some of
-            them were texts.
+            a data frame of the fit has named the columns, `categories` if some of
+            them were texts, and `n_parameters` if the fit has held some.
         """
         spec = self._arguments()
         if self._columns is not None:
@@ -195,6 +206,8 @@ class Model(ABC):
         if self.categories:
             texts = self.categories.items()
             spec["categories"] = [[name, list(own)] for name, own in texts]
+        if self._count is not None:
+            spec["n_parameters"] = self._count
         return spec
 
     @classmethod
@@ -214,7 +227,10 @@ class Model(ABC):
         arguments = dict(spec)
         names = check_names("feature_names", arguments.pop("feature_names", None))
         texts = {name: tuple(own) for name, own in arguments.pop("categories", [])}
-        model = cls._from_arguments(arguments)
+        count = arguments.pop("n_parameters", None)
+        if count is not None:
+            count = v.check_count("n_parameters", count, 0)
+        model = cls._from_arguments(arguments)._with_count(count)
         return model._with_names(names)._with_categories(texts)
 
     # -- what a model defines ------------------------------------------------------
@@ -351,8 +367,8 @@ class Model(ABC):
         return hash((type(self), *map(_hashable, self.parameters().values())))
 
     def __reduce__(self):
-        given = self.parameters(), self.fit_result, self._columns, self.categories
-        return _restore, (type(self), *given)
+        more = self.fit_result, self._columns, self.categories, self._count
+        return _restore, (type(self), self.parameters(), *more)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
@@ -395,9 +411,9 @@ def starts_of_many(init: Any, n: int) -> list[Any]:
     return list(init)
 
 
-def _restore(cls, parameters, result, names=None, categories=()):
+def _restore(cls, parameters, result, names=None, categories=(), count=None):
     model = cls(**parameters)._with_result(result)._with_names(names)
-    return model._with_categories(dict(categories))
+    return model._with_categories(dict(categories))._with_count(count)
 
 
 def _same(a: Any, b: Any) -> bool:

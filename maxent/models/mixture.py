@@ -21,14 +21,19 @@ from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
 from maxent.families.base import family_named
 from maxent.models._components import log_densities
-from maxent.models._criteria import RowCriteria, free_probabilities
+from maxent.models._criteria import (
+    NONE_HELD,
+    RowCriteria,
+    free_of_batch,
+    free_probabilities,
+)
 from maxent.models._family_choice import (
     Family,
     categories_of,
     columns_of_rows,
     family_of_columns,
 )
-from maxent.models._holding import check_fixed
+from maxent.models._holding import held_of
 from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
@@ -90,10 +95,9 @@ class Mixture(RowCriteria, Model):
         """Number of components."""
         return len(self.weights)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters; weights of zero are none."""
-        return free_probabilities(self.weights) + self.components._n_free()
+    def _free_parameters(self, held=NONE_HELD):
+        weights = free_probabilities(self.weights, held.get("weights"))
+        return weights + free_of_batch(self.components, held, "components")
 
     def _n_observed(self, X: ArrayLike) -> int:
         return super()._n_observed(coded(X, self.categories))
@@ -427,8 +431,7 @@ class Mixture(RowCriteria, Model):
             )
             return parts.fit(cls, tol, max_iter, callback)._warned(tol, max_iter)
         names = column_names("X", X, names)
-        holdable = init._holdable() if isinstance(init, Mixture) else None
-        held = check_fixed(fixed, holdable)
+        held = held_of(fixed, init if isinstance(init, Mixture) else None)
         problem = MixtureProblem(X, weights, family, smoothing, family_options, held)
         if isinstance(init, Mixture):
             starts = [problem.start_of_mixture(init.weights, init.components)]
@@ -444,7 +447,7 @@ class Mixture(RowCriteria, Model):
             callback=callback,
             change=mixture_change,
         )
-        model = cls(*best)._with_result(result)._with_names(names)
+        model = cls(*best)._with_result(result)._with_names(names)._with_held(held)
         return model._with_categories(categories)._warned(tol, max_iter)
 
     @classmethod

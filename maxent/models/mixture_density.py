@@ -12,11 +12,17 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import fresh_state
 from maxent._support.typing import MatrixLike
-from maxent.models._model_estimator import Array, Family, ModelEstimator, family_of
+from maxent.models._model_estimator import (
+    Array,
+    Family,
+    MixtureMethods,
+    ModelEstimator,
+    family_of,
+)
 from maxent.models.mixture import Mixture
 
 
-class MixtureDensity(ModelEstimator):
+class MixtureDensity(MixtureMethods, ModelEstimator):
     """Density of rows as a mixture of any family.
 
     A :class:`~maxent.models.Mixture` as an estimator of scikit-learn: for pipelines and
@@ -149,136 +155,20 @@ class MixtureDensity(ModelEstimator):
         return self._keep(model)
 
     def score_samples(self, X: MatrixLike) -> Array:
-        """Log-density of rows.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray (n,)
-            Nats.
-        """
         return self.model_.log_prob(self._seen(X))
 
-    def score(self, X: MatrixLike, y: Any = None) -> float:
-        """Mean log-density.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Nats per row.
-        """
-        return float(self.score_samples(X).mean())
-
     def predict_proba(self, X: MatrixLike) -> Array:
-        """Posterior probabilities of the components.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray (n, n_components)
-            Rows sum to one.
-        """
         return self.model_.posterior(self._seen(X))
 
     def predict(self, X: MatrixLike) -> NDArray[np.intp]:
-        """Most probable component of each row.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of int (n,)
-            Numbers of components.
-        """
         return self.predict_proba(X).argmax(axis=1)
 
-    def fit_predict(
-        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.intp]:
-        """Fit, and return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-        sample_weight : array-like (n_samples,), optional
-            Weights >= 0.
-
-        Returns
-        -------
-        ndarray of int (n_samples,)
-            Numbers of components.
-        """
-        return self.fit(X, y, sample_weight).predict(X)
-
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Independent draws.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Draws, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-            None takes the estimator's.
-
-        Returns
-        -------
-        X : ndarray (n_samples, n_features)
-            Rows.
-        y : ndarray of int (n_samples,)
-            Their components.
-        """
         check_is_fitted(self)
         rng = self._generator(random_state)
         X, parts = self.model_.sample(n_samples, rng, return_components=True)
         return X.reshape(len(X), -1), parts
 
-    def bic(self, X: MatrixLike) -> float:
-        """Bayesian information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        float
-            Nats.
-        """
-        return self.model_.bic(self._seen(X))
-
-    def aic(self, X: MatrixLike) -> float:
-        """Akaike information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        float
-            Nats.
-        """
-        return self.model_.aic(self._seen(X))
+    def _criterion(self, name: str, X: MatrixLike) -> float:
+        value: float = getattr(self.model_, name)(self._seen(X))
+        return value

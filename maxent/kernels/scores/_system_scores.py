@@ -144,12 +144,12 @@ class SwitchingScorer(Scorer):
         slopes, offsets, covs = [], [], []
         for k in range(M.n_regimes):
             A, b, Q = M.transition[k], M.transition_offset[k], M.transition_cov[k]
-            cross, second, square = regime_products(problem, q, k)
-            moved = np.linalg.solve(Q, cross - np.column_stack([A, b]) @ second)
-            scatter = residual_scatter(A, b, square, cross, second)
+            e = regime_products(problem, q, k)
+            moved = np.linalg.solve(Q, e.across - np.column_stack([A, b]) @ e.before)
+            scatter = residual_scatter(A, b, e.after, e.across, e.before)
             slopes.append(moved[:, :-1])
             offsets.append(moved[:, -1])
-            covs.append(cov_score(Q, scatter, second[-1, -1]))
+            covs.append(cov_score(Q, scatter, e.before[-1, -1]))
         e = switching_em.expected_products(problem, M._parameters, q)
         m, P = M.initial_mean, M.initial_cov
         first = e.second - np.outer(e.first, m) - np.outer(m, e.first) + np.outer(m, m)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._partitions.partitions import is_partitioned, mapped
@@ -25,19 +25,19 @@ from maxent._support.underflow import allow_underflow
 from maxent._support.validation import names_of_columns
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 from maxent.latent.mixtures.lme_mixture_em import climb, leader
+from maxent.models._criteria import penalised
+from maxent.models._model_estimator import MixtureMethods
 
 Array = NDArray[np.float64]
 _SADDLE = 1e-6  # how far above 1 the share of missing information is at a saddle
 
 
-class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
+class CandidateMixture(CandidatePool, MixtureMethods, BaseEstimator):
     """Mixture fitted from many starts; base class.
 
     A subclass says how data are read (`_problem`), starts drawn (`_start`), what the
     ends are worth (`_ends`), and how a candidate becomes the model (`_keep`).
     """
-
-    _estimator_type = "density_estimator"
 
     def _check_settings(self) -> None:
         v.check_count("n_components", self.n_components)
@@ -228,53 +228,12 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     @allow_underflow
     def score_samples(self, X: MatrixLike) -> Array:
-        """Log-density of rows.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray (n,)
-            Nats.
-        """
         if is_partitioned(X):
             return self._mapped(self.score_samples, X)
         return np.logaddexp.reduce(self._joint_of(X), axis=1)
 
-    def score(self, X: MatrixLike, y: Any = None) -> float:
-        """Mean log-density.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Nats per row.
-        """
-        return float(self.score_samples(X).mean())
-
     @allow_underflow
     def predict_proba(self, X: MatrixLike) -> Array:
-        """Posterior probabilities of the components.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray (n, n_components)
-            Rows sum to one.
-        """
         if is_partitioned(X):
             return self._mapped(self.predict_proba, X, len(self.weights_))
         joint = self._joint_of(X)
@@ -282,63 +241,14 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     @allow_underflow
     def predict(self, X: MatrixLike) -> NDArray[np.intp]:
-        """Most probable component of each row.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of int (n,)
-            Numbers of components.
-        """
         if is_partitioned(X):
             return self._mapped(self.predict, X, None, np.intp)
         return self._joint_of(X).argmax(axis=1)
-
-    def fit_predict(
-        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.intp]:
-        """Fit, and return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-        sample_weight : array-like (n_samples,), optional
-            Weights >= 0.
-
-        Returns
-        -------
-        ndarray of int (n_samples,)
-            Numbers of components.
-        """
-        return self.fit(X, y, sample_weight).predict(X)
 
     @allow_underflow
     def sample(
         self, n_samples: int = 1, random_state: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Independent draws.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Draws, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-            None takes the estimator's.
-
-        Returns
-        -------
-        X : ndarray (n_samples, n_features)
-            Rows, grouped by component.
-        y : ndarray of int (n_samples,)
-            Their components.
-        """
         check_is_fitted(self)
         n = v.check_count("n_samples", n_samples)
         rng = as_generator(self.random_state if random_state is None else random_state)
@@ -357,34 +267,9 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _n_parameters(self):
         """Number of free parameters, as information criteria count them."""
 
-    def bic(self, X: MatrixLike) -> float:
-        """Bayesian information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        float
-        """
-        n = len(X)
-        return float(-2.0 * self.score(X) * n + self._n_parameters() * np.log(n))
-
-    def aic(self, X: MatrixLike) -> float:
-        """Akaike information criterion; lower is better.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        float
-        """
-        return float(-2.0 * self.score(X) * len(X) + 2 * self._n_parameters())
+    def _criterion(self, name: str, X: MatrixLike) -> float:
+        each = {"aic": 2.0, "bic": np.log(len(X))}[name]
+        return penalised(self._n_parameters(), each, self.score(X) * len(X))
 
     @property
     def lower_bounds_(self) -> Array:

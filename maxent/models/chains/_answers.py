@@ -13,10 +13,12 @@ from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array, drawn_offsets, drawn_paths
-from maxent.models._forecast import Forecast, check_level
+from maxent.models._forecast import Forecast, check_level, mixture_interval
 from maxent.models.base import Model
 from maxent.models.chains._hidden_chain import Point, logs_of
+from maxent.models.mixtures import Mixtures
 
 _DRAWS = 4000  # of a step, for its interval
 
@@ -122,7 +124,8 @@ class ChainAnswers(Model):
             Probability of the intervals, in (0, 1).
         random_state : int, Generator, RandomState or None, default=0
             Of the 4000 draws of a step whose quantiles are the ends of its interval;
-            the probability inside is `level` up to about half a percent.
+            the probability inside is `level` up to about half a percent. Intervals of
+            Gaussians, and of mixtures of them, are exact and need no draws.
 
         Returns
         -------
@@ -163,15 +166,27 @@ class ChainAnswers(Model):
         mean, variance = (np.asarray(m) for m in self.emission.moments())
         first = np.tensordot(states, mean, axes=1)
         second = np.tensordot(states, variance + mean**2, axes=1)
-        draws = np.asarray(self.emission.sample(_DRAWS, rng), dtype=np.float64)
-        which = np.array([rng.choice(len(p), _DRAWS, p=p) for p in states])
-        drawn = draws[which, np.arange(_DRAWS)]
-        tail = 0.5 * (1.0 - level)
-        lower, upper = np.quantile(
-            drawn, [tail, 1.0 - tail], axis=1, method="inverted_cdf"
-        )
         variance = second - first**2
-        return Forecast(first, variance, lower, upper, level, states=states)
+        ends = self._exact_ends(states, level)
+        if ends is None:
+            draws = np.asarray(self.emission.sample(_DRAWS, rng), dtype=np.float64)
+            which = np.array([rng.choice(len(p), _DRAWS, p=p) for p in states])
+            drawn = draws[which, np.arange(_DRAWS)]
+            tail = 0.5 * (1.0 - level)
+            ends = np.quantile(drawn, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
+        return Forecast(first, variance, *ends, level, states=states)
+
+    def _exact_ends(self, states, level):
+        """Ends of intervals where steps are mixtures of Gaussians; else None."""
+        parts, weights = self.emission, states
+        if isinstance(parts, Mixtures):
+            shares = states[:, :, None] * parts.weights
+            parts, weights = parts.members, shares.reshape(len(states), -1)
+        if not isinstance(parts, AnyGaussian):
+            return None
+        mean, variance = parts.moments()
+        law = mean, np.sqrt(variance), level
+        return map(np.array, zip(*(mixture_interval(p, *law) for p in weights)))
 
     @overload
     def sample(
@@ -351,4 +366,5 @@ class ChainAnswers(Model):
             self.emission[order],
         )
         model = self._of_point(point, self._emissions)._with_result(self.fit_result)
-        return model._with_names(self._columns)._with_categories(self.categories)
+        model = model._with_names(self._columns)._with_categories(self.categories)
+        return model._with_count(self._count)

@@ -24,6 +24,7 @@ from maxent.families import Categorical, ExponentialFamily
 from maxent.models._chain_input import (
     Array,
     alphabet_size,
+    symbols_of,
     with_pseudo_counts,
 )
 from maxent.models._components import (
@@ -123,13 +124,7 @@ class Symbols(Emissions):
         self.n_symbols, self.alphabet, self.missing = n_symbols, alphabet, missing
 
     def read(self, sequences, lengths=None, partly=True):
-        return symbol_sequences(
-            sequences,
-            lengths,
-            alphabet=self.alphabet,
-            n_symbols=self.n_symbols,
-            missing=self.missing,
-        )
+        return symbols_of(self, sequences, lengths)
 
     def observations(self, found):
         return Observations(found, found.values, shared=True)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent.families._within import variances_within
-from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
+from maxent.models._chain_input import log_of_pseudo_counts
 from maxent.models._component_search import groups_of_rows
+from maxent.models._holding import as_given, maximum_of_free
 from maxent.models._partial import (
     filling,
     is_partial,
@@ -144,8 +145,8 @@ class FactorialProblem:
     most _MOST_GROUPS: with means far apart neither widens R.
     """
 
-    def __init__(self, data, units, smoothing, shrinkage, ridge, exact):
-        self.exact = exact
+    def __init__(self, data, units, smoothing, shrinkage, ridge, exact, held):
+        self.exact, self.held = exact, held
         self.data, self.units = data, units
         self.smoothing, self.shrinkage, self.ridge = smoothing, shrinkage, ridge
         self.seen = ~np.isnan(data.values).all(axis=1)
@@ -160,8 +161,9 @@ class FactorialProblem:
             n_init = _STARTS if init is None else 1
         n_init = v.check_count("n_init", n_init)
         if init is not None:
+            first = self.start(sizes, rng, init)
             others = [self.start(sizes, rng, None) for _ in range(n_init - 1)]
-            return [self.start(sizes, rng, init), *others]
+            return [first, *(self._holding(other, first) for other in others)]
         runs = [self._short_run(sizes, rng) for _ in range(_SHORT_RUNS * n_init)]
         runs.sort(key=lambda run: -run[0])
         return [point for _, point in runs[:n_init]]
@@ -199,22 +201,36 @@ class FactorialProblem:
         transition = tuple(np.full((S, S), 0.5 / S) + 0.5 * np.eye(S) for S in sizes)
         return start, transition, means, np.eye(self.x.shape[1]), beliefs
 
+    def _holding(self, point, first):
+        """A further start, with what is held of the first one."""
+        start, transition, mean, cov, beliefs = point
+        held = self.held.get("mean", (None,) * len(mean))
+        return (
+            self._tables("start", start, 0.0, first[0]),
+            self._tables("transition", transition, 0.0, first[1]),
+            tuple(map(as_given, mean, first[2], held)),
+            as_given(cov, first[3], self.held.get("cov")),
+            beliefs,
+        )
+
+    def _tables(self, name, counts, smoothing, old):
+        """M step of the tables of all chains."""
+        held = self.held.get(name, (None,) * len(old))
+        return tuple(
+            maximum_of_free(n, smoothing, *own) for n, *own in zip(counts, old, held)
+        )
+
     def step(self, point):
         start, transition, mean, cov, _ = point
         e = self._expected(*point)
         objective = e.objective + self._log_prior(start, transition, mean, cov)
         objective += self.units.log_density
-        c = self.smoothing
-        new_start = tuple(
-            with_pseudo_counts(n, c, old) for n, old in zip(e.start, start)
-        )
-        new_transition = tuple(
-            with_pseudo_counts(n, c, old) for n, old in zip(e.transition, transition)
-        )
+        new_start = self._tables("start", e.start, self.smoothing, start)
+        moves = self._tables("transition", e.transition, self.smoothing, transition)
         W, R = self._emission(e.moments, mean, cov)
         if self.ridge == 0.0:
             self._refuse_singular(R)
-        return objective, (new_start, new_transition, W, R, e.beliefs)
+        return objective, (new_start, moves, W, R, e.beliefs)
 
     def _expected(self, start, transition, mean, cov, beliefs):
         """E step: exact, or one sweep of mean field."""
@@ -257,13 +273,9 @@ class FactorialProblem:
             sx, xx = self._in_part(e, mean, cov)
         else:
             sx = s.T @ self.x
-        r, v = np.linalg.eigh(cov)
-        size, u = np.linalg.eigh(e.second)
-        # data say nothing of constants moved between chains, and the prior sets them to
-        # zero; here they are rounding, which a small r would enlarge
-        known = size > _UNKNOWN * size[-1]
-        size, u = size[known], u[:, known]
-        W = u @ ((u.T @ sx @ v) / (size[:, None] + self.shrinkage * r)) @ v.T
+        W = self._means(e.second, sx, np.concatenate(mean), cov)
+        if "cov" in self.held:
+            return tuple(np.split(W, at)), cov
         if self.partial:
             R = xx - W.T @ sx - sx.T @ W + W.T @ e.second @ W
         else:
@@ -272,6 +284,35 @@ class FactorialProblem:
             R = left.T @ left + W.T @ (e.second - s.T @ s) @ W
         R = (R + self.ridge * self.scale) / len(self.x)
         return tuple(np.split(W, at)), 0.5 * (R + R.T)
+
+    def _means(self, second, sx, old, cov):
+        """Means of all states at the mode given the covariance; some are held."""
+        if "mean" not in self.held:
+            return self._free_means(second, sx, cov)
+        held, new = np.concatenate(self.held["mean"]), np.array(old)
+        kept = held.all(axis=1)
+        if (held == kept[:, None]).all():  # whole rows
+            free = ~kept
+            if free.any():
+                left = sx[free] - second[np.ix_(free, kept)] @ old[kept]
+                new[free] = self._free_means(second[np.ix_(free, free)], left, cov)
+            return new
+        # rows of W beside each other, whose products with those of x the noise weighs
+        weight, free = np.linalg.inv(cov), ~held.ravel()
+        K = np.kron(second, weight)[free]
+        right = (sx @ weight).ravel()[free] - K @ np.where(held, old, 0.0).ravel()
+        one = np.eye(1)
+        new[~held] = self._free_means(K[:, free], right[:, None], one)[:, 0]
+        return new
+
+    def _free_means(self, second, sx, cov):
+        r, v = np.linalg.eigh(cov)
+        size, u = np.linalg.eigh(second)
+        # data say nothing of constants moved between chains, and the prior sets them to
+        # zero; here they are rounding, which a small r would enlarge
+        known = size > _UNKNOWN * size[-1]
+        size, u = size[known], u[:, known]
+        return u @ ((u.T @ sx @ v) / (size[:, None] + self.shrinkage * r)) @ v.T
 
     def _in_part(self, e, mean, cov):
         """Sums of E s x' and E x x' where rows miss parts, filled in given the states.

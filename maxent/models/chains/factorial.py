@@ -26,10 +26,12 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._criteria import (
+    NONE_HELD,
     InformationCriteria,
     covariance_parameters,
     free_probabilities,
 )
+from maxent.models._holding import as_given, held_of
 from maxent.models._settling import FOR_BOUNDS
 from maxent.models._units import Units
 from maxent.models.base import FitsOfEach, Model, maximize_by_em
@@ -167,16 +169,24 @@ class FactorialHMM(InformationCriteria, Model):
         """Dimension of the observations."""
         return len(self.cov)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters; probabilities of zero are none.
+    def _free_parameters(self, held=NONE_HELD):
+        d, none = self.n_features, (None,) * self.n_chains
+        chains = sum(
+            sum(map(free_probabilities, getattr(self, name), held.get(name, none)))
+            for name in ("start", "transition")
+        )
+        masks = held.get("mean", [np.zeros(W.shape, bool) for W in self.mean])
+        means = sum(int(np.count_nonzero(~mask)) for mask in masks)
+        # means of chains may shift against each other, where no mean is held
+        told = np.sum([mask.any(axis=0) for mask in masks], axis=0)
+        means -= int(np.maximum(self.n_chains - 1 - told, 0).sum())
+        return chains + means + (0 if "cov" in held else covariance_parameters(d))
 
-        Means of chains may shift against each other.
-        """
-        d, states = self.n_features, self.n_states
-        means = (sum(states) - self.n_chains + 1) * d
-        chains = sum(map(free_probabilities, (*self.start, *self.transition)))
-        return chains + means + covariance_parameters(d)
+    def _holdable(self):
+        """Shapes of masks of parameters that may stay in a fit."""
+        names = "start", "transition", "mean"
+        own = {name: [x.shape for x in getattr(self, name)] for name in names}
+        return {**own, "cov": ()}
 
     def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
         return self._read(sequences, lengths)
@@ -406,6 +416,7 @@ class FactorialHMM(InformationCriteria, Model):
         ridge: float = 0.1,
         method: Literal["auto", "exact", "meanfield"] = "auto",
         init: FactorialHMM | None = None,
+        fixed: Any = None,
         n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-5,
@@ -439,6 +450,10 @@ class FactorialHMM(InformationCriteria, Model):
         init : FactorialHMM, optional
             Start, whose probabilities of zero stay zero; None takes random means and
             beliefs about the states.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`; or {name: mask}, where the mask of
+            "start", "transition" and "mean" is a list with one for each chain: True,
+            False, or a boolean array that is True where an entry stays.
         n_init : int, optional
             Starts, each the best of five short random runs; the best fit is kept. None
             takes three, or `init` alone.
@@ -466,6 +481,7 @@ class FactorialHMM(InformationCriteria, Model):
         units = Units(data)
         if init is not None:
             units.check(init.n_features)
+        held = held_of(fixed, init)
         problem = FactorialProblem(
             units.standardised(data),
             units,
@@ -473,6 +489,7 @@ class FactorialHMM(InformationCriteria, Model):
             v.check_positive("shrinkage", shrinkage),
             v.check_nonnegative("ridge", ridge),
             is_exact(method, sizes),
+            held,
         )
         rng = as_generator(random_state)
         starts = problem.starts(sizes, rng, init, n_init)
@@ -487,8 +504,12 @@ class FactorialHMM(InformationCriteria, Model):
         start, transition, mean, cov, _ = best
         mean = [W * units.scale + units.centre / len(mean) for W in mean]
         cov = cov * np.outer(units.scale, units.scale)
+        if init is not None:  # the same bits
+            cov = as_given(cov, init.cov, held.get("cov"))
+            kept = held.get("mean", (None,) * len(mean))
+            mean = list(map(as_given, mean, init.mean, kept))
         model = cls(start, transition, mean, cov)._with_result(result)
-        return model._with_names(data.columns)._warned(tol, max_iter)
+        return model._with_names(data.columns)._with_held(held)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -37,7 +37,12 @@ from maxent.models._chain_input import (
     sequence_weights,
     warn_of_short,
 )
-from maxent.models._criteria import InformationCriteria, free_probabilities
+from maxent.models._criteria import (
+    NONE_HELD,
+    InformationCriteria,
+    free_of_batch,
+    free_probabilities,
+)
 from maxent.models._family_choice import Family, categories_of, family_of_columns
 from maxent.models.base import one_of_many
 from maxent.models.chains._answers import ChainAnswers
@@ -274,11 +279,10 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
     def _read_all(self, sequences, lengths):
         return self._read(sequences, lengths, partly=True)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters; probabilities of zero are none."""
-        chain = free_probabilities(self.start) + free_probabilities(self.transition)
-        return chain + self.emission._n_free()
+    def _free_parameters(self, held=NONE_HELD):
+        chain = free_probabilities(self.start, held.get("start"))
+        chain += free_probabilities(self.transition, held.get("transition"))
+        return chain + free_of_batch(self.emission, held, "emission")
 
     def _seen(self, sequences, lengths):
         found = self._read_all(sequences, lengths)
@@ -500,7 +504,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
                 return fitted_chain(problem, starts, *ends)[0]
 
             point, result = parts.fit(start, *ends)
-            return cls._of_point(point, emissions)._with_result(result)
+            model = cls._of_point(point, emissions)._with_result(result)
+            return model._with_held(rules.held)
         found = emissions.read(sequences, lengths)
         weights = sequence_weights(weights, len(found))
         problem = emissions.problem(found, weights, rules, n_jobs)
@@ -514,7 +519,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             starts = [problem.start_at(own)]
         point, result = fitted_chain(problem, starts, *ends)
         model = cls._of_point(point, emissions)._with_result(result)
-        return model._with_names(found.columns)
+        return model._with_names(found.columns)._with_held(rules.held)
 
     @classmethod
     def _rules(cls, smoothing: Any, fixed: Any, init: Any) -> Rules:

@@ -30,7 +30,7 @@ from maxent.models._chain_input import (
     with_alphabet,
     with_pseudo_counts,
 )
-from maxent.models._criteria import InformationCriteria
+from maxent.models._criteria import NONE_HELD, InformationCriteria
 from maxent.models.base import FitsOfEach, Model
 from maxent.models.chains.hmm import CategoricalHMM
 
@@ -123,9 +123,7 @@ class MarkovChain(InformationCriteria, Model):
         """Size of the alphabet."""
         return int(self.transition.shape[1])
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters."""
+    def _free_parameters(self, held=NONE_HELD):
         return len(self.start) - 1 + len(self.start) * (self.n_symbols - 1)
 
     def _read_all(self, sequences, lengths):

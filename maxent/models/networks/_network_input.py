@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent.families import _checks
 from maxent.models import _state_space as checks
+from maxent.models._holding import checked_mask, held_of
 from maxent.models.networks._factor_input import node_names
 
 Array = NDArray[np.float64]
@@ -59,6 +60,72 @@ def _check_before(child, above, names):
                 f"{name!r} is a parent of {child!r} but does not come before it in "
                 f"order={v.shown(names)}; sort the nodes, parents first."
             )
+
+
+def check_start(
+    init: Any, net: Any, parents: Mapping[str, Sequence[str]], fixed: Any
+) -> dict[str, Any]:
+    """Masks of a fit from a start, which must have the structure of `net`."""
+    if init is None:
+        return held_of(fixed, None)
+    for name in ("order", "observed"):
+        if getattr(init, name) != getattr(net, name):
+            raise ValueError(
+                f"init has {name}={v.shown(list(getattr(init, name)))}, and the fit "
+                f"{v.shown(list(getattr(net, name)))}; they must be the same."
+            )
+    place, structure = net._place, np.zeros(init.coefficients.shape, bool)
+    for child, above in parents.items():
+        for parent in above:
+            structure[place[child], place[parent]] = True
+    if init.coefficients[~structure].any():
+        i, j = _checks.first((init.coefficients != 0) & ~structure)
+        raise ValueError(
+            f"init has coefficients[{i}, {j}]={init.coefficients[i, j]:g}, between "
+            "nodes that parents= does not join; add the parent, or set it to 0."
+        )
+    if isinstance(fixed, Mapping):
+        fixed = {name: _by_entry(name, mask, place) for name, mask in fixed.items()}
+    held = held_of(fixed, init)
+    if "coefficients" in held:
+        held["coefficients"] = held["coefficients"] & structure
+    return held
+
+
+def _by_entry(name, mask, place):
+    """A mask by node, or by child and parent, as an array."""
+    if not isinstance(mask, Mapping):
+        return mask
+    D, at = _size(place), dict(place)
+    whole = np.zeros(D, bool)
+    if name == "coefficients":
+        whole = np.zeros((D, D), bool)
+        at = {(i, j): (place[i], place[j]) for i in place for j in place}
+    if name == "covs":
+        whole, at = np.zeros(len(place), bool), {n: k for k, n in enumerate(place)}
+    for key, own in mask.items():
+        if key not in at:
+            what = "pair (child, parent)" if name == "coefficients" else "node"
+            raise ValueError(
+                f"fixed[{name!r}] has the key {v.shown(key)}, which is no {what} of "
+                f"{', '.join(place)}."
+            )
+        label = f"[{name!r}][{key!r}]"
+        whole[at[key]] = checked_mask(label, own, np.shape(whole[at[key]]))
+    return whole
+
+
+def masks_of(
+    held: Mapping[str, Any], nodes: Sequence[tuple[str, int]]
+) -> tuple[NDArray[np.bool_], ...]:
+    """Masks of coefficients, offsets and covariances, in the shapes of these."""
+    place = places(nodes)
+    D = _size(place)
+    B = held.get("coefficients", np.zeros((D, D), bool))
+    S = np.zeros((D, D), bool)
+    for own, kept in zip(place.values(), held.get("covs", [False] * len(nodes))):
+        S[own, own] = kept
+    return B, held.get("offsets", np.zeros(D, bool)), S
 
 
 def _size(place):

@@ -27,7 +27,8 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._criteria import free_probabilities
+from maxent.models._criteria import NONE_HELD, free_probabilities
+from maxent.models._holding import held_of, maximum_of_free
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
 from maxent.models.networks._elimination import MAX_TABLE
@@ -139,10 +140,15 @@ class BayesNet(FactorModel):
         with np.errstate(divide="ignore"):
             return [(nodes, np.log(table)) for nodes, table in self.factors]
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters of the tables; probabilities of zero are none."""
-        return sum(free_probabilities(table) for _, table in self.factors)
+    def _free_parameters(self, held=NONE_HELD):
+        return sum(
+            free_probabilities(table, held.get(nodes[-1]))
+            for nodes, table in self.factors
+        )
+
+    def _holdable(self):
+        """Shapes of masks of the tables of nodes."""
+        return {nodes[-1]: table.shape for nodes, table in self.factors}
 
     def _log_normalizer(self, max_table: int = MAX_TABLE) -> float:
         return 0.0
@@ -182,6 +188,7 @@ class BayesNet(FactorModel):
         weights: ArrayLike | None = None,
         smoothing: float = 0.01,
         init: BayesNet | None = None,
+        fixed: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -211,6 +218,9 @@ class BayesNet(FactorModel):
         init : BayesNet, optional
             Start of a single run of EM; `parents` must be its own, in any order;
             `n_categories` and `n_init` are not read. Its zeros stay zero.
+        fixed : str, list of str, or dict, optional
+            Nodes whose tables stay as in `init`; or {node: boolean mask}, True where an
+            entry of the table stays.
         n_init : int, default=3
             Random starts of EM where there are hidden nodes; the run of the greatest
             objective is kept.
@@ -272,15 +282,20 @@ class BayesNet(FactorModel):
                     "parents=init.parents."
                 )
             n_categories = init.n_categories
+        held = held_of(fixed, init)
         sizes = given.category_counts(X, tuple(parents), shown, n_categories)
-        problem = _Problem(X, parents, shown, sizes, weights, smoothing, max_table)
-        if problem.counts.complete:
-            tables = problem.step(problem.uniform())[1]
-            return cls(problem.factors(tables), shown)._warned(tol, max_iter)
-        n_init = v.check_count("n_init", n_init)
+        options = sizes, weights, smoothing, max_table, held
+        problem = _Problem(X, parents, shown, *options)
+        start = problem.uniform()
         if init is not None:
             own = {nodes[-1]: table for nodes, table in init.factors}
-            starts = iter([tuple(own[name] for name in parents)])
+            start = tuple(own[name] for name in parents)
+        if problem.counts.complete:
+            tables = problem.step(start)[1]
+            return cls(problem.factors(tables), shown)._with_held(held)
+        n_init = v.check_count("n_init", n_init)
+        if init is not None:
+            starts = iter([start])
         else:
             rng = as_generator(random_state)
             n_init = n_init if len(shown) < len(parents) else 1
@@ -291,6 +306,7 @@ class BayesNet(FactorModel):
         return (
             cls(problem.factors(best), shown)
             ._with_result(result)
+            ._with_held(held)
             ._warned(tol, max_iter)
         )
 
@@ -298,8 +314,11 @@ class BayesNet(FactorModel):
 class _Problem:
     """One EM step; points are tuples of tables, the node of each as the last axis."""
 
-    def __init__(self, X, parents, observed, sizes, weights, smoothing, max_table):
+    def __init__(
+        self, X, parents, observed, sizes, weights, smoothing, max_table, held
+    ):
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
+        self.held = [held.get(child) for child in parents]
         self.observed = observed
         self.nodes = [(*above, child) for child, above in parents.items()]
         place = {name: i for i, name in enumerate(parents)}
@@ -353,7 +372,7 @@ class _Problem:
         objective, counts = self.counts(logs)
         objective += log_of_pseudo_counts(self.smoothing, *point)
         following = tuple(
-            with_pseudo_counts(np.transpose(c, np.argsort(order)), self.smoothing, old)
-            for c, order, old in zip(counts, self.orders, point)
+            maximum_of_free(np.transpose(c, np.argsort(order)), self.smoothing, *table)
+            for c, order, *table in zip(counts, self.orders, point, self.held)
         )
         return objective, following

@@ -26,7 +26,9 @@ from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
 from maxent.families._gaps import patterns
 from maxent.models import _state_space as checks
-from maxent.models._criteria import RowCriteria, covariance_parameters
+from maxent.models._chain_input import check_init
+from maxent.models._criteria import NONE_HELD, RowCriteria, covariance_parameters
+from maxent.models._holding import as_given, n_coordinates
 from maxent.models._partial import rows_in_part
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.networks import _network_input as net_input
@@ -285,18 +287,36 @@ class LinearGaussianNetwork(RowCriteria, Model):
         cov = np.broadcast_to(cov, (len(mean), *cov.shape[-2:]))
         return mean[:, shown], cov[:, shown[:, None], shown]
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters; coefficients of zero are none.
+    def _free_parameters(self, held=NONE_HELD):
+        """A Gaussian without structure has the most."""
+        none = self._holdable()
+        B, b, covs = (
+            held.get(name, np.zeros(shape, bool)) for name, shape in none.items()
+        )
+        free = int(np.count_nonzero(~b)) + int(np.count_nonzero(self.coefficients[~B]))
+        squares, own = np.zeros_like(B), np.zeros_like(B)
+        for (name, size), kept in zip(self.order, covs):
+            at = self._place[name]
+            own[at, at] = np.tri(size, dtype=bool) & kept
+            free += 0 if kept else covariance_parameters(size)
+            # origin, unit and rotation of a hidden node are no parameters
+            if name not in self.observed:
+                squares[at, at] = True
+                free -= size * (size + 1)
 
-        Those that only set origin, unit and rotation of hidden nodes are left out. A
-        Gaussian without structure has the most.
-        """
-        free = len(self.offsets) + int(np.count_nonzero(self.coefficients))
-        free += sum(covariance_parameters(size) for _, size in self.order)
-        hidden = [size for name, size in self.order if name not in self.observed]
-        free -= sum(size * (size + 1) for size in hidden)
+        def moved(T: Array, u: Array) -> Array:
+            slopes = T @ self.coefficients - self.coefficients @ T
+            offsets = T @ self.offsets + u - self.coefficients @ u
+            spread = T @ self.covs + self.covs @ T.T
+            return np.concatenate([slopes[B], offsets[b], spread[own]])
+
+        free += n_coordinates(moved, squares, np.diagonal(squares))
         return min(free, self.n_features + covariance_parameters(self.n_features))
+
+    def _holdable(self):
+        """Shapes of masks of parameters that may stay in a fit."""
+        D = len(self.offsets)
+        return {"coefficients": (D, D), "offsets": (D,), "covs": (len(self.order),)}
 
     def _all_given(self, X):
         """Means (n, D) of all nodes given the observed ones, and covariance (D, D).
@@ -365,6 +385,8 @@ class LinearGaussianNetwork(RowCriteria, Model):
         *,
         weights: ArrayLike | None = None,
         prior: float = 0.0,
+        init: LinearGaussianNetwork | None = None,
+        fixed: Any = None,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-6,
@@ -390,8 +412,16 @@ class LinearGaussianNetwork(RowCriteria, Model):
         prior : float, default=0
             Pseudo-observations, >= 0, of the covariance of every node: the identity for
             hidden nodes, the variances of the columns for observed ones.
+        init : LinearGaussianNetwork, optional
+            First start, of the same nodes, with coefficients of the given parents only.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`: "coefficients", "offsets", "covs"; or
+            {name: boolean mask}, True where an entry (of "covs", a node) stays, in the
+            form of an array or by node: ``{"covs": {"a": True}, "coefficients": {("b",
+            "a"): True}}``.
         n_init : int, default=1
-            Random starts of the coefficients of hidden nodes.
+            Starts; coefficients of hidden nodes are random without `init` and in those
+            after the first.
         max_iter : int, default=1000
             EM steps at most.
         tol : float, default=1e-6
@@ -419,10 +449,19 @@ class LinearGaussianNetwork(RowCriteria, Model):
         nodes = net_input.check_order(order)
         prior = v.check_nonnegative("prior", prior)
         D = sum(size for _, size in nodes)
+        if init is not None:
+            check_init(init, LinearGaussianNetwork)
+            observed = init.observed if observed is None else observed
         net = cls(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
-        problem = NetworkProblem(net, X, parents, weights, prior)
+        above = net_input.check_parents(parents, nodes)
+        held = net_input.check_start(init, net, above, fixed)
+        problem = NetworkProblem(net, X, above, weights, prior, held)
+        first = None if init is None else problem.inward(init)
         rng = as_generator(random_state)
-        starts = (problem.start(rng) for _ in range(v.check_count("n_init", n_init)))
+        starts = (
+            problem.start(rng, first, k == 0)
+            for k in range(v.check_count("n_init", n_init))
+        )
         best, result = maximize_by_em(
             problem.step,
             starts,
@@ -431,12 +470,13 @@ class LinearGaussianNetwork(RowCriteria, Model):
             callback=callback,
             size=problem.size,
         )
-        B, b, S = best
-        scale = problem.scale
-        B, S = B * scale[:, None] / scale, S * np.outer(scale, scale)
-        offsets = b * scale + (np.eye(len(b)) - B) @ problem.centre
+        B, b, S = problem.outward(best)
+        if init is not None:  # what is held has the same bits
+            old = init.coefficients, init.offsets, init.covs
+            B, b, S = map(as_given, (B, b, S), old, problem.masks)
         return (
-            cls(nodes, B, offsets, S, net.observed)
+            cls(nodes, B, b, S, net.observed)
             ._with_result(result)
+            ._with_held(held)
             ._warned(tol, max_iter)
         )

@@ -24,6 +24,7 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
+from maxent.models._criteria import NONE_HELD
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
 from maxent.models.networks._elimination import MAX_TABLE, Elimination, TooLargeError
@@ -148,9 +149,8 @@ class MarkovRandomField(FactorModel):
     def _log_factors(self) -> tuple[tuple[Names, Array], ...]:
         return self.log_factors
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: one contrast for each interaction of nodes.
+    def _free_parameters(self, held=NONE_HELD):
+        """One contrast for each interaction of nodes.
 
         A field that forbids combinations has none that is known, and raises.
         """

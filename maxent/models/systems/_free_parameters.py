@@ -8,19 +8,18 @@ variances, so that every vector of coordinates is a system.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support import validation as v
 from maxent.families._checks import least_of_correlation
+from maxent.models._holding import Mask, n_coordinates
 from maxent.models._state_space import Parameters
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 COVARIANCES = ("transition_cov", "observation_cov", "initial_cov")
 _DEFINITE = 1e-13  # least eigenvalue of a correlation that is not rounding
 
@@ -43,19 +42,19 @@ class Held:
     @classmethod
     def of(
         cls,
-        fixed: Any,
+        fixed: Mapping[str, Mask],
         p: Parameters,
         diagonal: Iterable[str] = (),
     ) -> Held:
-        """From names, or a dict of masks by name, for parameters of these shapes."""
+        """From masks by name, in the shapes of these parameters."""
         diagonal = frozenset(diagonal)
         masks: dict[str, Any] = {
             name: np.zeros(np.shape(X), bool) for name, X in p._asdict().items()
         }
         for name in diagonal:  # beside the diagonal there are zeros
             masks[name] = ~np.eye(len(masks[name]), dtype=bool)
-        for name, mask in named(fixed).items():
-            masks[name] = masks[name] | _checked_mask(name, mask, masks[name].shape)
+        for name, mask in fixed.items():
+            masks[name] = masks[name] | mask
         free = p.diffuse
         masks["initial_cov"] |= free | free[:, None]
         masks["initial_mean"] |= free
@@ -126,40 +125,70 @@ class Held:
         return self._blocks[name][1]
 
 
-def named(fixed: Any) -> dict[str, Any]:
-    """Masks by name, from names or such a dict; names are checked."""
-    if isinstance(fixed, str):
-        fixed = (fixed,)
-    masks = dict(fixed) if isinstance(fixed, Mapping) else dict.fromkeys(fixed, True)
-    for name in masks:
-        if name not in Parameters._fields:
-            raise ValueError(
-                f"fixed={v.shown(fixed)} has no parameter {name!r}: choose from "
-                f"{', '.join(Parameters._fields)}."
-            )
-    return masks
+def n_held(each: Sequence[tuple[Parameters, Mapping[str, Mask]]]) -> int:
+    """Number of free parameters that masks take from systems with the same states.
+
+    Entries that only tell the coordinates of the states take none: by holding them
+    the others are not less free. A state that begins without a prior counts as one
+    parameter, as its first value would (Durbin & Koopman 2012, section 7.4).
+    """
+    each = [(p, _beside_diffuse(p, held)) for p, held in each]
+    taken = sum(
+        int(np.count_nonzero(_triangle(name, mask)))
+        for _, held in each
+        for name, mask in held.items()
+    )
+    n = len(each[0][0].initial_mean)
+
+    def moved(T: Array, u: Array) -> Array:
+        parts = [np.zeros(0)]
+        for p, held in each:
+            change = _moved(p, T, u)
+            parts += [change[k][_triangle(k, m)] for k, m in held.items()]
+        return np.concatenate(parts)
+
+    return taken - n_coordinates(moved, np.ones((n, n), bool), np.ones(n, bool))
 
 
-def _checked_mask(name: str, mask: Any, shape: tuple[int, ...]) -> Mask:
-    array = np.asarray(mask)
-    if array.dtype != bool:
-        raise ValueError(
-            f"fixed[{name!r}]={v.shown(mask)} must be True, or an array of booleans "
-            "that are True where an entry is held."
-        )
-    if array.ndim == 1 and len(shape) == 2 and name in COVARIANCES:
-        if array.shape != shape[:1]:
-            raise ValueError(
-                f"fixed[{name!r}] has {len(array)} variances; the system has "
-                f"{shape[0]} of them."
-            )
-        return np.diag(array)
-    try:
-        return np.broadcast_to(array, shape)
-    except ValueError:
-        raise ValueError(
-            f"fixed[{name!r}] has shape {array.shape}, but the parameter {shape}."
-        ) from None
+def _triangle(name, mask):
+    """The mask, of a covariance that of its lower triangle."""
+    return np.tril(mask) if name in COVARIANCES else mask
+
+
+def _beside_diffuse(p, held):
+    """Masks that also hold what a state without a prior has not."""
+    free = p.diffuse
+    if not free.any():
+        return held
+    held = dict(held)
+    held["initial_cov"] = held.get("initial_cov", False) | free | free[:, None]
+    held["initial_mean"] = held.get("initial_mean", False) & ~free
+    return held
+
+
+def _moved(p, T, u):
+    """Changes of the parameters as states s become s + T s + u, of the first order."""
+    A, C, free = p.transition, p.observation, p.diffuse
+    P = np.where(free | free[:, None], 0.0, p.initial_cov)
+    change = {
+        "transition": T @ A - A @ T,
+        "transition_cov": T @ p.transition_cov + p.transition_cov @ T.T,
+        "observation": -C @ T,
+        "observation_cov": np.zeros_like(p.observation_cov),
+        "initial_mean": T @ p.initial_mean + u,
+        # what a state without a prior adds to another one leaves none to that
+        "initial_cov": T @ P + P @ T.T,
+        "transition_offset": T @ p.transition_offset + u - A @ u,
+        "observation_offset": -C @ u,
+        "transition_input": T @ p.transition_input,
+        "observation_input": np.zeros_like(p.observation_input),
+    }
+    cross = free & ~free[:, None]
+    added = np.where(cross, T, 0.0)
+    change["initial_cov"] = np.where(
+        free | free[:, None], added + added.T, change["initial_cov"]
+    )
+    return change
 
 
 # -- coordinates -----------------------------------------------------------------------

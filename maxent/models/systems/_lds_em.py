@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ _REFINEMENTS = 10  # by 16 each, of the step towards an unstable transition matr
 class Products:
     """Sums of expected products over all sequences, z = (s, u, 1) with the inputs u.
 
-    Of k inputs, m = n + k + 1. Before a transition z = (s_{t-1}, u_t, 1).
+    Of k inputs, m = n + k + 1. Before a transition z = (s_{t-1}, u_t, 1). Sums that a
+    step does not need are left empty.
     """
 
     n_sequences: int
@@ -311,33 +312,54 @@ def maximised(
 ) -> Parameters:
     """M step; where entries of few rows are held, each part given the others."""
     new = p._asdict()
-    n = len(e.first)
-    n_transitions = e.before[-1, -1]
-    if n_transitions:
-        B, mask = _stacked(p, _TRANSITION), _stacked(held.masks, _TRANSITION)
-        law = e.across, e.before
-        best = regression(*law, B, mask, p.transition_cov)
-        if stable and not held.every("transition"):
-            limited = stable_step(B[:, :n], best[:, :n])
-            if not np.array_equal(limited, best[:, :n]):
-                kept = np.array(mask)
-                kept[:, :n] = True
-                start = np.concatenate([limited, B[:, n:]], axis=1)
-                best = regression(*law, start, kept, p.transition_cov)
-        _unstack(new, _TRANSITION, best, n)
-        scatter = scatter_of(best, e.after, *law)
-        _cov_step(new, "transition_cov", scatter, n_transitions, prior, held)
-    B, mask = _stacked(p, _OBSERVATION), _stacked(held.masks, _OBSERVATION)
-    best = regression(e.xz, e.seen, B, mask, p.observation_cov)
-    _unstack(new, _OBSERVATION, best, n)
-    scatter = scatter_of(best, e.xx, e.xz, e.seen)
-    _cov_step(new, "observation_cov", scatter, e.seen[-1, -1], prior, held)
-    _first_step(new, p, e, prior, held)
+    if e.before[-1, -1]:
+        transition_step(new, p, e, prior, held, stable)
+    observation_step(new, p, e, prior, held)
+    first_step(new, p, e, prior, held)
     return Parameters(**new)
 
 
 _TRANSITION = ("transition", "transition_input", "transition_offset")
 _OBSERVATION = ("observation", "observation_input", "observation_offset")
+
+
+def transition_step(
+    new: dict[str, Any],
+    p: Parameters,
+    e: Products,
+    prior: CovariancePrior,
+    held: Held,
+    stable: bool,
+) -> None:
+    """M step of what leads from state to state, written into `new`."""
+    n, law = len(p.initial_mean), (e.across, e.before)
+    B, mask = _stacked(p, _TRANSITION), _stacked(held.masks, _TRANSITION)
+    best = regression(*law, B, mask, p.transition_cov)
+    if stable and not held.every("transition"):
+        limited = stable_step(B[:, :n], best[:, :n])
+        if not np.array_equal(limited, best[:, :n]):
+            kept = np.array(mask)
+            kept[:, :n] = True
+            start = np.concatenate([limited, B[:, n:]], axis=1)
+            best = regression(*law, start, kept, p.transition_cov)
+    _unstack(new, _TRANSITION, best, n)
+    scatter = scatter_of(best, e.after, *law)
+    _cov_step(new, "transition_cov", scatter, e.before[-1, -1], prior, held)
+
+
+def observation_step(
+    new: dict[str, Any],
+    p: Parameters,
+    e: Products,
+    prior: CovariancePrior,
+    held: Held,
+) -> None:
+    """M step of what states show, written into `new`."""
+    B, mask = _stacked(p, _OBSERVATION), _stacked(held.masks, _OBSERVATION)
+    best = regression(e.xz, e.seen, B, mask, p.observation_cov)
+    _unstack(new, _OBSERVATION, best, len(p.initial_mean))
+    scatter = scatter_of(best, e.xx, e.xz, e.seen)
+    _cov_step(new, "observation_cov", scatter, e.seen[-1, -1], prior, held)
 
 
 def _stacked(p, names):
@@ -349,8 +371,14 @@ def _unstack(new, names, B, n):
     new[names[0]], new[names[1]], new[names[2]] = B[:, :n], B[:, n:-1], B[:, -1]
 
 
-def _first_step(new, p, e, prior, held):
-    """Mean and covariance of the first state, where it has a prior."""
+def first_step(
+    new: dict[str, Any],
+    p: Parameters,
+    e: Products,
+    prior: CovariancePrior,
+    held: Held,
+) -> None:
+    """M step of the law of the first state, where it has a prior, into `new`."""
     own, N = ~p.diffuse, np.array([[float(e.n_sequences)]])
     if not own.any():
         return

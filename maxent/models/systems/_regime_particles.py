@@ -17,19 +17,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.models._chain_input import drawn_offsets
-from maxent.models._forecast import Forecast, check_level
+from maxent.models._forecast import Forecast, check_level, mixture_interval
 from maxent.models.systems._regime_paths import RegimePaths
 from maxent.models.systems._state_answers import filled
 from maxent.models.systems._state_posterior import draw, smoothed
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
-_BISECTIONS = 60  # of the quantiles of mixtures
 _MOST_PATHS = 100  # over which missing entries are averaged
 _IMPUTE_RUNS = 5  # of the filter, whose paths differ in early steps
 
@@ -216,26 +215,12 @@ def forecast_of(
         weight, seen = ahead.weight, ahead.mean @ C.T + c
         spread = C @ ahead.cov @ C.T + R
         scale = np.sqrt(np.diagonal(spread, axis1=1, axis2=2))
-        ends = [
-            mixture_quantile(weight, seen, scale, 0.5 + 0.5 * side)
-            for side in (-level, level)
-        ]
+        ends = mixture_interval(weight, seen, scale, level)
         parts.append((*mixture_moments(weight, seen, spread), *ends))
         last = ahead.resampled(n_particles, rng)
     mean, cov, lower, upper = (np.array(part) for part in zip(*parts))
     variance = np.diagonal(cov, axis1=1, axis2=2)
     return Forecast(mean, variance, lower, upper, level, cov=cov)
-
-
-def mixture_quantile(weight: Array, mean: Array, scale: Array, share: float) -> Array:
-    """Quantiles of the coordinates of a mixture of Gaussians, by bisection."""
-    low = (mean - 40.0 * scale).min(axis=0)
-    high = (mean + 40.0 * scale).max(axis=0)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = weight @ ndtr((middle - mean) / scale) < share
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
 
 
 def likely_paths(

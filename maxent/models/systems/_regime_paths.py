@@ -12,7 +12,6 @@ from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.models import _state_space as checks
-from maxent.models._criteria import covariance_parameters, free_probabilities
 from maxent.models.base import Model
 from maxent.models.systems.lds import LinearDynamicalSystem
 
@@ -47,15 +46,6 @@ class RegimePaths(Model):
     def n_features(self) -> int:
         """Dimension of the observations."""
         return len(self.observation)
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters, less those of the coordinates of the states."""
-        n, d, K = self.n_states, self.n_features, self.n_regimes
-        own = K * (n * n + covariance_parameters(n) + n)  # A, Q and b of regimes
-        own += n * d + covariance_parameters(d) + d + n + covariance_parameters(n)
-        chain = free_probabilities(self.start) + free_probabilities(self.switching)
-        return own + chain - n * (n + 1)
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent.models._holding import as_given
 from maxent.models._state_space import Parameters
 from maxent.models._units import Units
 from maxent.models.systems import _lds_em as em
@@ -53,6 +54,7 @@ def lds_starts(
     init: LinearStart | None,
     n_init: int,
     fixed: dict[str, Any],
+    diagonal: list[str],
     random_state: Any,
     n_inputs: int,
 ) -> Iterator[Parameters]:
@@ -73,13 +75,11 @@ def lds_starts(
                 f"{n_inputs} columns."
             )
         yield kept
-    elif fixed:
-        raise ValueError(f"fixed={sorted(fixed)} needs init, whose values are kept.")
     rng = as_generator(random_state)
     for k in range(init is not None, n_init):
         p = em.start(data, n, rng if k else None, n_inputs)
         if init is not None:  # further starts keep what is fixed
-            masks = Held.of(fixed, kept).masks._asdict()
+            masks = Held.of(fixed, kept, diagonal).masks._asdict()
             p = Parameters(
                 **{
                     name: np.where(masks[name], getattr(kept, name), own)
@@ -107,9 +107,9 @@ def started(
 ) -> Parameters:
     """A start with covariances of the kinds that a fit has."""
     for name in diagonal:
-        if fixed.get(name) is not True:
-            cov = np.diag(np.diagonal(getattr(p, name)))
-            p = p._replace(**{name: cov})
+        cov = getattr(p, name)
+        flat = np.diag(np.diagonal(cov))
+        p = p._replace(**{name: as_given(flat, cov, fixed.get(name))})
     if diffuse:
         n = len(p.initial_mean)
         p = p._replace(

@@ -15,8 +15,9 @@ models; Jebara, Kondor & Howard (2004), section 5.1.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +25,17 @@ from numpy.typing import NDArray
 from maxent._core.systems import expected_states
 from maxent._inputs.sequences import Sequences
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import (
-    check_chain,
-    log_of_pseudo_counts,
-    with_pseudo_counts,
-)
+from maxent.models._chain_input import check_chain, log_of_pseudo_counts
+from maxent.models._holding import maximum_of_free
 from maxent.models._partial import (
     expected_observations,
     is_partial,
     masked_observations,
 )
+from maxent.models._state_space import Parameters as System
 from maxent.models.chains._hidden_chain import Observations, logs_of
 from maxent.models.systems import _lds_em as em
+from maxent.models.systems._free_parameters import COVARIANCES, Held, n_held
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -55,6 +55,17 @@ class Parameters(NamedTuple):
     initial_cov: Any
     transition_offset: Any
     observation_offset: Any
+
+    def of_regime(self, k: int) -> System:
+        """The linear system of a regime."""
+        own = {name: getattr(self, name) for name in Parameters._fields[2:]}
+        own |= {name: own[name][k] for name in _OF_REGIMES}
+        d, n = self.observation.shape
+        none = np.zeros((n, 0)), np.zeros((d, 0))
+        return System(**own, transition_input=none[0], observation_input=none[1])
+
+
+_OF_REGIMES = ("transition", "transition_cov", "transition_offset")
 
 
 def checked(given: Parameters) -> Parameters:
@@ -296,30 +307,91 @@ class Problem:
 
 
 # -- M step ----------------------------------------------------------------------------
-def maximised(
-    problem: Problem,
-    p: Parameters,
-    q: Beliefs,
-    prior: em.CovariancePrior,
-    smoothing: float,
-    stable: bool,
-) -> Parameters:
+@dataclass(frozen=True)
+class Rules:
+    """What an M step keeps to.
+
+    Attributes
+    ----------
+    prior : CovariancePrior
+    smoothing : float
+    stable : bool
+    held : dict
+        Masks of `fixed=`, by name.
+    each : list of Held
+        The same, of the system of each regime.
+    """
+
+    prior: em.CovariancePrior
+    smoothing: float
+    stable: bool
+    held: Mapping[str, Any]
+    each: list[Held]
+
+    @classmethod
+    def of(
+        cls,
+        prior: em.CovariancePrior,
+        smoothing: float,
+        stable: bool,
+        held: Mapping[str, Any],
+        p: Parameters,
+    ) -> Self:
+        """For parameters of these shapes."""
+        each = [Held.of(own, law) for law, own in systems(p, held)]
+        return cls(prior, smoothing, stable, held, each)
+
+
+def whole_covariances(held: Mapping[str, Any], p: Parameters) -> dict[str, Any]:
+    """Masks in the shapes of parameters, of which covariances stay as a whole."""
+    return {
+        name: np.broadcast_to(mask[..., None, None], getattr(p, name).shape)
+        if name in COVARIANCES
+        else mask
+        for name, mask in held.items()
+    }
+
+
+def systems(
+    p: Parameters, held: Mapping[str, Any]
+) -> list[tuple[System, dict[str, Any]]]:
+    """The linear systems of the regimes, and the masks of each."""
+    of_states = {name: mask for name, mask in held.items() if name in System._fields}
+    return [
+        (
+            p.of_regime(k),
+            {n: m[k] if n in _OF_REGIMES else m for n, m in of_states.items()},
+        )
+        for k in range(len(p.start))
+    ]
+
+
+def n_held_of(p: Parameters, held: Mapping[str, Any]) -> int:
+    """Number of free parameters that masks take from the systems of the regimes."""
+    first, *others = systems(p, held)
+    own = [(q, {n: m for n, m in g.items() if n in _OF_REGIMES}) for q, g in others]
+    return n_held([first, *own])
+
+
+def maximised(problem: Problem, p: Parameters, q: Beliefs, rules: Rules) -> Parameters:
     """M step: weighted regressions."""
-    new = p._asdict()
-    new["start"] = with_pseudo_counts(q.start_counts, smoothing, p.start)
-    new["switching"] = with_pseudo_counts(q.switch_counts, smoothing, p.switching)
-    products = expected_products(problem, p, q)
-    _observation_step(new, p, products, prior)
-    m = products.first / products.n_sequences
-    new["initial_mean"] = m
-    scatter = products.second - products.n_sequences * np.outer(m, m)
-    new["initial_cov"] = prior.mode(scatter, products.n_sequences)
-    each = [_regime_step(problem, p, q, k, prior, stable) for k in range(len(p.start))]
-    for name, arrays in zip(
-        ("transition", "transition_offset", "transition_cov"), zip(*each)
-    ):
-        new[name] = np.stack(arrays)
-    return Parameters(**new)
+    new, prior, held = p._asdict(), rules.prior, rules.held
+    for name, counts in (("start", q.start_counts), ("switching", q.switch_counts)):
+        old = getattr(p, name)
+        new[name] = maximum_of_free(counts, rules.smoothing, old, held.get(name))
+    one, products = p.of_regime(0), expected_products(problem, p, q)
+    em.observation_step(new, one, products, prior, rules.each[0])
+    em.first_step(new, one, products, prior, rules.each[0])
+    new |= {name: np.array(getattr(p, name)) for name in _OF_REGIMES}
+    for k, own in enumerate(rules.each):
+        e = regime_products(problem, q, k)
+        if e.before[-1, -1] >= _FEWEST:
+            law = p.of_regime(k)
+            found: dict[str, Any] = {"transition_cov": law.transition_cov}
+            em.transition_step(found, law, e, prior, own, rules.stable)
+            for name in _OF_REGIMES:
+                new[name][k] = found[name]
+    return Parameters(**{name: new[name] for name in Parameters._fields})
 
 
 def expected_products(problem: Problem, p: Parameters, q: Beliefs) -> em.Products:
@@ -335,58 +407,28 @@ def expected_products(problem: Problem, p: Parameters, q: Beliefs) -> em.Product
         second[:n, :n] += q.cov[seen].sum(axis=0)
         xz, xx = x[seen].T @ z[seen], x[seen].T @ x[seen]
     first = q.mean[problem.first]
-    empty = np.zeros((0, 0))
+    scatter = first.T @ first + q.cov[problem.first].sum(axis=0)
+    none = np.zeros((0, 0))
     return em.Products(
-        len(problem.data),
-        empty,
-        empty,
-        empty,
-        second,
-        xz,
-        xx,
-        first.sum(axis=0),
-        first.T @ first + q.cov[problem.first].sum(axis=0),
+        len(problem.data), none, none, none, second, xz, xx, first.sum(axis=0), scatter
     )
 
 
-def _observation_step(new, p, e, prior):
-    C, c = em.split_offset(em.regression(e.xz, e.seen))
-    new["observation"], new["observation_offset"] = C, c
-    scatter = em.residual_scatter(C, c, e.xx, e.xz, e.seen)
-    new["observation_cov"] = prior.mode(scatter, e.seen[-1, -1])
-
-
-def regime_products(problem: Problem, q: Beliefs, k: int) -> tuple[Array, Array, Array]:
-    """Sums of E s_t z', E z z' and E s_t s_t' over the steps of a regime.
-
-    z = (s_{t-1}, 1), and steps are weighted by the probability of the regime.
-    """
+def regime_products(problem: Problem, q: Beliefs, k: int) -> em.Products:
+    """Products for the transitions, weighted by the probability of a regime."""
     into, w, n = problem.into, q.regimes[:, k], q.mean.shape[1]
-    before = np.column_stack([q.mean[into - 1], np.ones(len(into))])
-    weighted = before * w[:, None]
-    second = weighted.T @ before
-    second[:n, :n] += np.tensordot(w, q.cov[into - 1], 1)
-    cross = q.mean[into].T @ weighted
-    cross[:, :n] += np.tensordot(w, q.lag[into - 1], 1)
-    square = (q.mean[into] * w[:, None]).T @ q.mean[into]
-    square += np.tensordot(w, q.cov[into], 1)
-    return cross, second, square
-
-
-def _regime_step(problem, p, q, k, prior, stable):
-    count = float(q.regimes[:, k].sum())
-    A, b, Q = p.transition[k], p.transition_offset[k], p.transition_cov[k]
-    if count < _FEWEST:
-        return A, b, Q
-    cross, second, square = regime_products(problem, q, k)
-    new, offset = em.split_offset(em.regression(cross, second))
-    if stable:
-        limited = em.stable_step(A, new)
-        if limited is not new:
-            new = limited
-            offset = (cross[:, -1] - new @ second[:-1, -1]) / second[-1, -1]
-    scatter = em.residual_scatter(new, offset, square, cross, second)
-    return new, offset, prior.mode(scatter, count)
+    z = np.column_stack([q.mean[into - 1], np.ones(len(into))])
+    weighted = z * w[:, None]
+    before = weighted.T @ z
+    before[:n, :n] += np.tensordot(w, q.cov[into - 1], 1)
+    across = q.mean[into].T @ weighted
+    across[:, :n] += np.tensordot(w, q.lag[into - 1], 1)
+    after = (q.mean[into] * w[:, None]).T @ q.mean[into]
+    after += np.tensordot(w, q.cov[into], 1)
+    none = np.zeros((0, 0))
+    return em.Products(
+        len(problem.data), before, across, after, none, none, none, none, none
+    )
 
 
 def log_prior(p: Parameters, prior: em.CovariancePrior, smoothing: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent.models._holding import as_given, maximum_of_free
 from maxent.models._units import Units
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
@@ -55,10 +56,22 @@ def switching_start(
     return tuple(p), regimes
 
 
+def holding(p: em.Parameters, start: em.Parameters, held: Any) -> em.Parameters:
+    """Further parameters to start from, with what is held of a start."""
+    new = p._asdict()
+    for name, mask in held.items():
+        old = getattr(start, name)
+        if name in ("start", "switching"):
+            new[name] = maximum_of_free(new[name], 0.0, old, mask)
+        else:
+            new[name] = as_given(new[name], old, mask)
+    return em.Parameters(**new)
+
+
 def _one_system(data, n, law):
     """One linear system after a few EM steps: states that fit the data."""
     one = lds_em.start(data, n)
-    held = Held.of((), one)
+    held = Held.of({}, one)
     for _ in range(10):
         _, products = lds_em.expected_products(one, data)
         one = lds_em.maximised(one, products, law, held, True)
@@ -85,7 +98,7 @@ def _alike(one, K):
 def _told_apart(problem, p, regimes, law):
     """Regimes that differ by regressions on the segments of each."""
     segments = replace(problem.believe(p, regimes), regimes=regimes)
-    new = em.maximised(problem, p, segments, law, 1.0, True)
+    new = em.maximised(problem, p, segments, em.Rules.of(law, 1.0, True, {}, p))
     return p._replace(
         transition=new.transition,
         transition_cov=new.transition_cov,

@@ -20,13 +20,23 @@ from maxent._support import validation as v
 from maxent.families import Gaussian
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import columns_of_start, single_series
-from maxent.models._criteria import InformationCriteria, covariance_parameters
+from maxent.models._criteria import (
+    NONE_HELD,
+    InformationCriteria,
+    covariance_parameters,
+)
+from maxent.models._holding import as_given, held_of
 from maxent.models._state_space import Parameters, read_inputs
 from maxent.models._units import Units
 from maxent.models.base import FitsOfEach, maximize_by_em
 from maxent.models.systems import _lds_em as em
 from maxent.models.systems._derivatives import total_gradient
-from maxent.models.systems._free_parameters import Coordinates, Held, named
+from maxent.models.systems._free_parameters import (
+    COVARIANCES,
+    Coordinates,
+    Held,
+    n_held,
+)
 from maxent.models.systems._state_answers import StateAnswers
 from maxent.models.systems._state_fits import (
     diagonal_covariances,
@@ -193,9 +203,7 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
             )
 
     # -- laws --------------------------------------------------------------------------
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters, less those of the coordinates of the states."""
+    def _free_parameters(self, held=NONE_HELD):
         n, d, steps = self.n_states, self.n_features, self.n_steps
         if steps is not None:
             raise ValueError(
@@ -204,7 +212,12 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
             )
         # A, Q and b, m and P, C, R and c; a change s -> T s + u of the states is free
         own = n * n + 2 * covariance_parameters(n) + 2 * n + (n + self.n_inputs) * d
-        return own + covariance_parameters(d) + d - n * (n + 1 - self.n_inputs)
+        own += covariance_parameters(d) + d - n * (n + 1 - self.n_inputs)
+        return own - n_held([(self._parameters, held)])
+
+    def _holdable(self):
+        """Shapes of masks of parameters that may stay in a fit."""
+        return {name: np.shape(X) for name, X in self.parameters().items()}
 
     def spectral_radius(self) -> float:
         """Largest modulus of an eigenvalue of the transition matrix.
@@ -329,7 +342,7 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
         each = read_inputs(inputs, data, lengths, self.n_inputs)
         diagonal = diagonal_covariances(transition_cov_type, observation_cov_type)
         p = self._parameters
-        held = Held.of(named(fixed), p, diagonal)
+        held = Held.of(held_of(fixed, self, COVARIANCES), p, diagonal)
 
         def score(q: Parameters) -> NDArray[np.float64]:
             by_entry = total_gradient(q, data, each)[1]
@@ -428,7 +441,8 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
         v.check_stop(tol, max_iter)
         columns = columns_of_start(init, cls)
         prior = v.check_nonnegative("prior", prior)
-        n_init, masks = v.check_count("n_init", n_init), named(fixed)
+        n_init = v.check_count("n_init", n_init)
+        masks = held_of(fixed, init, COVARIANCES)
         diagonal = diagonal_covariances(transition_cov_type, observation_cov_type)
         v.check_choice("initial", initial, ("fitted", "diffuse"))
         n = n_states_of(init, n_states)
@@ -436,9 +450,8 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
         given = read_inputs(inputs, data, lengths, None)
         units, starts = Units(data), []
         standard = units.standardised(data)
-        for p in lds_starts(
-            standard, n, units, init, n_init, masks, random_state, width_of(given)
-        ):
+        asked = n_init, masks, diagonal, random_state, width_of(given)
+        for p in lds_starts(standard, n, units, init, *asked):
             starts.append(started(p, diagonal, masks, initial == "diffuse"))
         held = Held.of(masks, starts[0], diagonal)
         shift = units.log_density
@@ -457,8 +470,13 @@ class LinearDynamicalSystem(StateAnswers, InformationCriteria):
             size=units.observed,
             faster=problem.faster,
         )
-        model = cls(**best.outward(units)._asdict())._with_result(result)
-        return model._with_names(data.columns)._warned(tol, max_iter)
+        new = best.outward(units)._asdict()
+        for name in masks:
+            if name.startswith("observation"):
+                new[name] = as_given(new[name], getattr(init, name), masks[name])
+        model = cls(**new)._with_result(result)._with_names(data.columns)
+        kept = {name: m for name, m in held.masks._asdict().items() if m.any()}
+        return model._with_held(kept)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -26,8 +26,12 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._criteria import (
+    NONE_HELD,
     InformationCriteria,
+    covariance_parameters,
+    free_probabilities,
 )
+from maxent.models._holding import as_given, held_of
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
 from maxent.models._units import Units
 from maxent.models.base import FitsOfEach, maximize_by_em
@@ -37,7 +41,11 @@ from maxent.models.systems._regime_particles import RegimeAnswers, estimated_lik
 from maxent.models.systems._regime_paths import MOST_PATHS
 from maxent.models.systems._state_fits import n_states_of
 from maxent.models.systems._state_posterior import draw
-from maxent.models.systems._switching_starts import regimes_of, switching_start
+from maxent.models.systems._switching_starts import (
+    holding,
+    regimes_of,
+    switching_start,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,6 +175,20 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
     @property
     def _parameters(self) -> em.Parameters:
         return em.Parameters(**self.parameters())
+
+    def _free_parameters(self, held=NONE_HELD):
+        n, d, K = self.n_states, self.n_features, self.n_regimes
+        own = K * (n * n + covariance_parameters(n) + n)  # A, Q and b of regimes
+        own += n * d + covariance_parameters(d) + d + n + covariance_parameters(n)
+        chain = free_probabilities(self.start, held.get("start"))
+        chain += free_probabilities(self.switching, held.get("switching"))
+        # a change s -> T s + u of the states is free
+        return own + chain - n * (n + 1) - em.n_held_of(self._parameters, held)
+
+    def _holdable(self):
+        """Shapes of masks of parameters that may stay in a fit."""
+        shapes = {name: np.shape(X) for name, X in self.parameters().items()}
+        return {k: s[:-2] if k.endswith("_cov") else s for k, s in shapes.items()}
 
     def log_likelihood(
         self, sequences: Any, lengths: ArrayLike | None = None
@@ -399,6 +421,7 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
         smoothing: float = 1.0,
         stable: bool = True,
         init: SwitchingLDS | None = None,
+        fixed: Any = None,
         n_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -427,6 +450,10 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
         init : SwitchingLDS, optional
             Start, whose probabilities of zero stay zero; None takes a linear dynamical
             system and random segments.
+        fixed : str, list of str, or dict, optional
+            Parameters that stay as in `init`; or {name: boolean mask}, True where an
+            entry stays. A covariance stays as a whole: of `transition_cov` a mask has
+            the shape (n_regimes,).
         n_init : int, default=1
             Starts; the best is kept.
         max_iter : int, default=500
@@ -452,6 +479,9 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
         smoothing = v.check_nonnegative("smoothing", smoothing)
         K = regimes_of(init, n_regimes)
         n = n_states_of(init, n_states)
+        held = held_of(fixed, init)
+        if init is not None:
+            held = em.whole_covariances(held, init._parameters)
         data = vector_sequences(sequences, lengths, partly=True, columns=columns)
         units, law = Units(data), lds_em.CovariancePrior(prior)
         problem = em.Problem(units.standardised(data))
@@ -462,11 +492,16 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
             switching_start(problem, K, n, units, None if k else init, rng, law)
             for k in range(v.check_count("n_init", n_init))
         ]
+        first = em.Parameters(*starts[0][0])
+        rules = em.Rules.of(law, smoothing, stable, held, first)
+        starts = [
+            (tuple(holding(em.Parameters(*p), first, held)), q) for p, q in starts
+        ]
 
         def step(point):
             p, regimes = em.Parameters(*point[0]), point[1]
             q = problem.believe(p, regimes)
-            new = em.maximised(problem, p, q, law, smoothing, stable)
+            new = em.maximised(problem, p, q, rules)
             objective = float(q.bounds.sum()) + em.log_prior(p, law, smoothing)
             return objective + shift, (tuple(new), q.regimes)
 
@@ -478,13 +513,11 @@ class SwitchingLDS(RegimeAnswers, InformationCriteria):
             callback=callback,
             size=units.observed,
         )
-        best = units.outward(em.Parameters(*best))
-        return (
-            cls(**best._asdict())
-            ._with_result(result)
-            ._with_names(data.columns)
-            ._warned(tol, max_iter)
-        )
+        new = units.outward(em.Parameters(*best))._asdict()
+        for name, mask in held.items():
+            new[name] = as_given(new[name], getattr(init, name), mask)
+        model = cls(**new)._with_result(result)._with_names(data.columns)
+        return model._with_held(held)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

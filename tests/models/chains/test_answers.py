@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 from refusals import refused
+from scipy import stats
 
-from maxent.families import Categorical, Gaussian, Poisson, Product
-from maxent.models import CategoricalHMM, GaussianHMM, HiddenMarkovModel, Mixture
+from maxent.families import Categorical, DiagonalGaussian, Gaussian, Poisson, Product
+from maxent.models import (
+    CategoricalHMM,
+    GaussianHMM,
+    HiddenMarkovModel,
+    Mixture,
+    Mixtures,
+)
 
 MOVES = [[0.8, 0.2], [0.3, 0.7]]
 LETTERS = CategoricalHMM([0.6, 0.4], MOVES, [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
@@ -52,6 +59,31 @@ def test_a_forecast_is_what_continued_draws_show():
     np.testing.assert_allclose(LETTERS.forecast([[0, 2, 2]], 2)[0].states[0], states)
     refused(lambda: PAIRS.forecast([[[0.0, 0.0]]], 0), "steps=0")
     refused(lambda: PAIRS.forecast([[[0.0, 0.0]]], 2, level=1.0), "between 0 and 1")
+
+
+@pytest.mark.parametrize("level", [0.5, 0.999])
+def test_intervals_of_gaussians_have_their_probability_exactly(level, rng):
+    mean, scale = rng.normal(size=(2, 2, 3, 2)) * 4.0
+    scale = 0.1 + np.abs(scale)
+    shares = rng.dirichlet([1.0] * 3, 2)
+    chain = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
+    shown = Mixtures(shares, DiagonalGaussian(mean, scale**2))
+    plain = GaussianHMM(*chain, mean[:, 0], scale[:, 0] ** 2)
+    for model, kept in (
+        (HiddenMarkovModel(*chain, shown), shares),
+        (plain, [[1.0]] * 2),
+    ):
+        ahead = model.forecast([[[0.0, 1.0], [2.0, -1.0]]], 3, level=level)[0]
+        for t, p in enumerate(ahead.states):
+            parts = p[:, None] * kept
+            k = parts.shape[1]
+            for end, tail in (
+                (ahead.lower, 0.5 - level / 2),
+                (ahead.upper, 0.5 + level / 2),
+            ):
+                below = stats.norm.cdf(end[t], mean[:, :k], scale[:, :k])
+                total = np.einsum("hk,hkd->d", parts, below)
+                np.testing.assert_allclose(total, tail, atol=1e-12)
 
 
 def test_missing_entries_are_at_their_expectations():

@@ -267,7 +267,7 @@ def test_the_noise_does_not_grow_with_the_distance_of_states(apart, rng):
 def test_random_starts_are_models(rng):
     x = rng.normal(size=(30, 2))
     data = vector_sequences([x])
-    problem = FactorialProblem(data, Units(data), 0.1, 0.1, 0.1, True)
+    problem = FactorialProblem(data, Units(data), 0.1, 0.1, 0.1, True, {})
     start, transition, _, _, beliefs = problem.start((2, 3), rng, None)
     for rows in (*start, *transition, *beliefs):
         assert (rows >= 0).all()

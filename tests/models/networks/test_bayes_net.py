@@ -19,7 +19,7 @@ from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.families import DirichletBayesNet
-from maxent.models import BayesNet, CategoricalHMM, LinearGaussianNetwork
+from maxent.models import BayesNet, CategoricalHMM, MarkovRandomField
 from maxent.models.trees.chow_liu import chow_liu_tree
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}
@@ -472,4 +472,4 @@ def test_no_warning_of_a_fit_that_a_callback_has_stopped(rng, recwarn):
 
 def test_fit_many_names_an_argument_that_the_model_does_not_have():
     with pytest.raises(TypeError, match="no argument 'init'"):
-        LinearGaussianNetwork.fit_many([np.zeros((3, 1))], init=1)
+        MarkovRandomField.fit_many([np.zeros((3, 1))], init=1)

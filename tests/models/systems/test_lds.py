@@ -165,7 +165,8 @@ def test_the_objective_is_the_dense_likelihood_and_the_prior(rng):
             value -= 0.15 * (np.linalg.slogdet(cov)[1] + trace)
         trace = fitted.fit_result.objective_history
         assert trace[k] == pytest.approx(value, abs=1e-9)
-    held = Held.of(fitted._names, fitted._parameters)
+    every = {name: np.array(True) for name in fitted._names}
+    held = Held.of(every, fitted._parameters)
     assert law.log_density(fitted._parameters, held) == 0.0
 
 
@@ -354,8 +355,11 @@ def test_data_and_options_that_do_not_fit_are_refused(rng):
     refused(lambda: fit(np.ones((4, 1)), 0), "n_states=0 must be an integer >= 1")
     refused(lambda: fit(np.ones((4, 1)), 3, init=model), "n_states=3 but init has 2")
     refused(lambda: fit(np.ones((4, 2)), init=model), "init has 1 features; the seq")
-    refused(lambda: fit(np.ones((4, 1)), 2, fixed=["transition"]), "needs init")
-    refused(lambda: fit(np.ones((4, 1)), 2, fixed=["A"]), "no parameter 'A': choose")
+    refused(lambda: fit(np.ones((4, 1)), 2, fixed=["transition"]), "give it by init=")
+    refused(
+        lambda: fit(np.ones((4, 1)), init=model, fixed=["A"]),
+        "what can stay is transition, transition_cov",
+    )
     refused(lambda: fit(np.ones((4, 1)), 2, prior=-1), "prior=-1 must be")
     refused(lambda: fit(np.full((4, 1), np.nan), 2), r"every row is missing \(NaN\)")
     varying = random_lds(rng, 2, 1, steps=3)

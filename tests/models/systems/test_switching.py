@@ -20,6 +20,7 @@ from maxent.kernels.pairs import switching
 from maxent.models import LinearDynamicalSystem, SwitchingLDS, _settling
 from maxent.models.systems import _switching_em
 from maxent.models.systems._lds_em import CovariancePrior
+from maxent.models.systems._switching_em import Rules
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
 
@@ -149,8 +150,12 @@ def test_offsets_are_the_best_ones_beside_limited_transitions(rng):
     x = np.outer(1.4 ** np.arange(12), [3.0, -2.0]) + rng.normal(size=(12, 2))
     p, problem = model._parameters, _switching_em.Problem(model._read(x))
     q = problem.believe(p, np.full((11, 2), 0.5))
-    limit = _switching_em.maximised(problem, p, q, CovariancePrior(0.1), 0.0, True)
-    free = _switching_em.maximised(problem, p, q, CovariancePrior(0.1), 0.0, False)
+    limit, free = (
+        _switching_em.maximised(
+            problem, p, q, Rules.of(CovariancePrior(0.1), 0.0, stable, {}, p)
+        )
+        for stable in (True, False)
+    )
     was_limited = [
         not np.array_equal(a, b) for a, b in zip(limit.transition, free.transition)
     ]
