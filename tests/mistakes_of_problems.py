@@ -77,8 +77,8 @@ MODELS = {
         *("level", "'1'", "without quotes"),
     ),
     "variance of the bias of a generative model": (
-        *(lambda: MEDGaussianClassifier(bias=1.0).fit(X, Y), E),
-        *("bias", "1.0", "'train_error'"),
+        *(lambda: MEDGaussianClassifier(bias=-1.0).fit(X, Y), E),
+        *("bias", "-1.0", "'flat'"),
     ),
     "parents of two features": (
         *(lambda: MEDBayesNetClassifier(parents=[(), (0,)]).fit(CODES, Y), E),

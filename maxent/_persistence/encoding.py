@@ -3,8 +3,9 @@
 JSON holds numbers, strings, booleans, null and lists as they are.  Everything else is
 an object with one key that says what it is: ``__float__`` (nan, inf, -inf),
 ``__scalar__`` (NumPy scalars), ``__tuple__``, ``__dict__`` (pairs), ``__array__``,
-``__csr__``, ``__value__`` (a class of a fixed registry and its specification),
-``__estimator__`` (one of a fixed registry, its parameters and fitted state).
+``__csr__``, ``__class__`` (of a fixed registry), ``__value__`` (such a class and its
+specification), ``__estimator__`` (one of a fixed registry, its parameters and fitted
+state).
 Decoding builds these from data and calls nothing that the data names, but for the
 classes of that registry.
 """
@@ -82,9 +83,11 @@ class Encoder:
         return self._other(value, what)
 
     def _other(self, value, what):
+        if self._is_known(value):
+            return {"__class__": value.__qualname__}
         cls = type(value)
         name = cls.__qualname__
-        known = self.registry.get(name) == f"{cls.__module__}:{name}"
+        known = self._is_known(cls)
         if known or (cls.__module__.startswith("maxent.") and hasattr(cls, "get_spec")):
             try:
                 spec = value.get_spec()
@@ -116,11 +119,19 @@ class Encoder:
             f"file cannot hold; {remedy}"
         )
 
+    def _is_known(self, cls):
+        """True of a class of the registry."""
+        name = getattr(cls, "__qualname__", "")
+        return isinstance(cls, type) and (
+            self.registry.get(name) == f"{cls.__module__}:{name}"
+        )
+
     def _key(self, key, what):
-        if key is None or isinstance(key, (bool, int, float, str, np.generic)):
+        if key is None or isinstance(key, (bool, int, float, str, tuple, np.generic)):
             return self.value(key, what)
         raise TypeError(
-            f"{what} is a dict with the key {key!r}; keys must be numbers or strings"
+            f"{what} is a dict with the key {key!r}; keys must be numbers, "
+            "strings or tuples of them"
         )
 
     def _scalar(self, value, what):
@@ -210,10 +221,13 @@ class Decoder:
         What becomes of a class name and a specification, a dict.
     make_estimator : callable(name, params, fitted), optional
         What becomes of an estimator inside another.
+    class_of : callable(name), optional
+        The class of a name.
     """
 
-    def __init__(self, arrays, make, make_estimator=None):
+    def __init__(self, arrays, make, make_estimator=None, class_of=None):
         self.arrays = arrays
+        self.class_of = class_of
         self.make = make
         self.make_estimator = make_estimator
 
@@ -244,6 +258,8 @@ class Decoder:
             return self._csr(content)
         if tag == "__value__":
             return self._value(content)
+        if tag == "__class__":
+            return self.class_of(content)
         if tag == "__estimator__" and self.make_estimator is not None:
             name, params, fitted = content
             return self.make_estimator(name, self.mapping(params), self.mapping(fitted))

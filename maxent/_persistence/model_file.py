@@ -36,7 +36,7 @@ from maxent._persistence.archive import (
 from maxent._persistence.encoding import Decoder, Encoder
 from maxent._support import validation as v
 from maxent._support.files import whole_file
-from maxent._support.registry import CLASSES, VALUES
+from maxent._support.registry import CLASSES, VALUES, resolve
 from maxent._support.typing import PathLike
 from maxent._version import __version__
 
@@ -201,7 +201,7 @@ def _read_archive(
             f"it holds the class {class_name!r}, which maxent {__version__} does "
             f"not load; known are {', '.join(sorted([*CLASSES, *VALUES]))}"
         )
-    decoder = Decoder(arrays, make, make_estimator)
+    decoder = Decoder(arrays, make, make_estimator, _class_of)
     model = ModelFile(
         class_name=class_name,
         format_version=metadata["format_version"],
@@ -215,6 +215,11 @@ def _read_archive(
         if not FITTED_NAME.match(name):
             raise ModelFileError(f"{name!r} is not the name of a fitted attribute")
     return model
+
+
+def _class_of(name: str) -> type[Any]:
+    """The class of values of this name."""
+    return resolve(VALUES[name])
 
 
 def _checked_members(

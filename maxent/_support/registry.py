@@ -25,6 +25,7 @@ CLASSES = {
     "MEDClassifier": "maxent.discrimination:MEDClassifier",
     "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
     "MEDGaussianClassifier": "maxent.discrimination:MEDGaussianClassifier",
+    "MEDGenerativeClassifier": "maxent.discrimination:MEDGenerativeClassifier",
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
     "MEDPartialLabelClassifier": "maxent.discrimination:MEDPartialLabelClassifier",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
@@ -94,6 +95,8 @@ VALUES = {
         "families.wishart": ("InverseWishart", "Wishart"),
         "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
         "families.dirichlet_tables": ("DirichletCounts",),
+        "families.column_priors": ("ProductPrior",),
+        "families.family_prior": ("FamilyPrior",),
         "families.linear_gaussian": ("NormalGamma",),
         "families.normal_wishart": ("NormalInverseWishart",),
     }.items()

@@ -42,6 +42,9 @@ Unknown: TypeAlias = Literal["ignore", "error"]
 # Beside a menu of words: `ArrayLike` holds text, so that any word would pass.
 Numbers: TypeAlias = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
 
+# flat, none, of a variance, or pseudo-counts of the classes
+BiasOfClasses: TypeAlias = Literal["flat"] | float | Numbers | None
+
 # An array, a sparse matrix or a data frame: SciPy and pandas declare no types, and a
 # union with what they leave unknown would hold nothing else.
 MatrixLike: TypeAlias = Any
@@ -49,6 +52,7 @@ MatrixLike: TypeAlias = Any
 __all__ = [
     "ArrayLike",
     "Bias",
+    "BiasOfClasses",
     "Callback",
     "ClassWeight",
     "FloatArray",

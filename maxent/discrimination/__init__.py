@@ -31,6 +31,7 @@ _HOMES = {
     "detection.sequence_outliers": ("MEDSequenceOutlierDetector",),
     "detection.chain_posterior": ("ChainPosterior",),
     "labels.partial_labels": ("MEDPartialLabelClassifier",),
+    "generative_columns": ("MEDGenerativeClassifier",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
         "spanning_tree_log_partition",
@@ -82,6 +83,9 @@ if TYPE_CHECKING:
     from maxent.discrimination.generative import (
         MEDBayesNetClassifier as MEDBayesNetClassifier,
         MEDGaussianClassifier as MEDGaussianClassifier,
+    )
+    from maxent.discrimination.generative_columns import (
+        MEDGenerativeClassifier as MEDGenerativeClassifier,
     )
     from maxent.discrimination.kernel_blocks import (
         GaussianCentre as GaussianCentre,

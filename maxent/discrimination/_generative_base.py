@@ -22,10 +22,11 @@ from maxent._inputs.categories import CategoricalMixin
 from maxent._support import validation as v
 from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
-from maxent._support.results import store_certificate, warn_not_converged
+from maxent._support.results import relayed, store_certificate, warn_not_converged
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import user_stacklevel
+from maxent.discrimination._class_biases import ClassBias
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import (
     DistinctRows,
@@ -167,6 +168,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     def _checked_class_count(self):
         """Return the number of classes, which counting errors needs to be two."""
         m = len(self.classes_)
+        ClassBias(self.bias, m)
         if m > 2 and self._by_training_errors():
             raise ValueError(
                 f"bias='train_error' is for two classes, and y has {m}; use "
@@ -174,23 +176,32 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             )
         return m
 
-    def _solve_for_labels(self, blocks, margin, pairs, unit, **options):
+    def _solve_for_labels(self, blocks, margin, pairs, unit, callback, **options):
         """DualResult with a constraint for every wrong class of every row."""
-        return self._solve(
+        bias = ClassBias(self.bias, pairs.m)
+        blocks, maps, more = bias.problem(blocks, class_maps(pairs), pairs)
+
+        def solved(result):
+            return bias.solved(result, pairs)
+
+        callback = relayed(callback, lambda report: report.translated(solved))
+        result = self._solve(
             blocks,
             margin,
             pairs,
-            maps=class_maps(pairs),
-            incidence=pairs.incidence(),
+            maps=maps,
             sample_weight=unit * pairs.pair_weight,
             level=np.full(len(pairs.example), self.level_),
+            callback=callback,
+            **more,
             **options,
         )
+        return solved(result)
 
     def _why_idle(self, blocks, pairs, result, margin):
         """Why no row has a multiplier, and the parameter to change."""
         scores = np.column_stack([b.mean(np.zeros(pairs.n)) for b in blocks])
-        least = pairs.margins(scores + self._class_biases(result, pairs.m)).min()
+        least = pairs.margins(scores + result.bias).min()
         learnt, names = self._idle
         if least >= self.level_ or not free_margin(margin) > 0:
             bound, remedy = f"the level {self.level_:.3g}", names
@@ -219,7 +230,6 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
                 f"percentile={v.shown(self.percentile)} must be between 0 and 100."
             )
         v.check_nonnegative("tempering", self.tempering)
-        v.check_choice("bias", v.bias_word(self.bias), ("flat", "train_error"))
         if self._by_predictive() and self._by_training_errors():
             raise ValueError(
                 "likelihood='predictive' has the shares of the classes for its bias, "
@@ -232,7 +242,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return self.likelihood == "predictive"
 
     def _by_training_errors(self):
-        return self.bias == "train_error"
+        return isinstance(self.bias, str) and self.bias == "train_error"
 
     def _learn_encoding(self, X):
         """Training rows as the blocks want them."""
@@ -284,11 +294,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return weighted_percentile(margins, pairs.pair_weight, self.percentile)
 
     def _solve(self, blocks, margin, pairs, *, maps, **options):
-        return solve_blocks(blocks, maps, margin, bias="flat", **options)
-
-    def _class_biases(self, result, m):
-        """Bias of every class (m,); a flat prior leaves out the last one."""
-        return np.append(result.bias, 0.0)
+        return solve_blocks(blocks, maps, margin, **options)
 
     def _prior_saw_no_row(self):
         """True if the classes start from a prior that the rows did not shape."""
@@ -299,7 +305,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return given and self._prior_saw_no_row() and not self._by_training_errors()
 
     def _bias_prior(self):
-        return "flat"
+        bias = v.bias_word(self.bias)
+        return "flat" if isinstance(bias, str) else None
 
     # -- fitted state --------------------------------------------------------------
     def _store(self, result, blocks, pairs):
@@ -309,7 +316,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         self.posteriors_ = [
             block.posterior(a) for block, a in zip(blocks, weights, strict=True)
         ]
-        b = self._class_biases(result, m)
+        b = result.bias
         if self._by_training_errors():
             low, high = (
                 block.mean(a) for block, a in zip(blocks, weights, strict=True)
@@ -334,6 +341,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         The bias of the dual is of no use there: it makes up for what E log p lacks of
         log E p, which differs between the classes.
         """
+        if self.bias is None:
+            return np.zeros(pairs.m)
         share = np.bincount(pairs.codes, pairs.weight)
         return np.log(share / share.sum())
 

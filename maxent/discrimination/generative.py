@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.typing import (
+    BiasOfClasses,
     ClassWeight,
     FloatArray,
     Likelihood,
@@ -20,6 +20,7 @@ from maxent._support.typing import (
     Unknown,
 )
 from maxent._support.validation import called, names_of_columns, user_stacklevel
+from maxent.discrimination._column_models import parents_by_number
 from maxent.discrimination._generative_base import (
     CategoricalClassifier,
     GenerativeClassifier,
@@ -67,11 +68,15 @@ class MEDGaussianClassifier(GenerativeClassifier):
     tempering : float, default=1.0
         Weight, >= 0, with which a class's own rows enter its prior. 1 starts from the
         Bayes posterior; 0 needs a proper prior.
-    bias : {"flat", "train_error"}, default="flat"
+    bias : {"flat", "train_error", None}, float or array-like (n_classes,), \
+default="flat"
         "flat": the bias has a flat prior, and is the Lagrange multiplier of the
-        constraint that the weights of each class add up to zero. "train_error": the
-        bias with the fewest training errors (two classes only). "kkt" is the older name
-        of "flat".
+        constraint that the weights of each class add up to zero. None: no bias. A
+        number: a Gaussian prior, of this variance of the difference of two classes'
+        biases. Pseudo-counts > 0 of the classes: biases are the logarithms of their
+        shares, which have a Dirichlet prior; of two classes the log-odds of a Beta
+        prior. "train_error": flat, and then the bias with the fewest training errors
+        (two classes only). "kkt" is the older name of "flat".
     class_weight : dict or "balanced", optional
         Multiplies the costs of the margins of a class's rows, as in
         :class:`MEDClassifier`; the models of the classes and the level do not see it.
@@ -152,7 +157,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         percentile: float = 25,
         prior: Literal["improper", "weak"] | NormalInverseWishart | None = None,
         tempering: float = 1.0,
-        bias: Literal["flat", "train_error"] = "flat",
+        bias: BiasOfClasses | Literal["train_error"] = "flat",
         class_weight: ClassWeight = None,
         likelihood: Likelihood = "expected",
         tol: float = 1e-8,
@@ -343,7 +348,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         level: float | None = None,
         percentile: float = 25,
         tempering: float = 1.0,
-        bias: Literal["flat", "train_error"] = "flat",
+        bias: BiasOfClasses | Literal["train_error"] = "flat",
         class_weight: ClassWeight = None,
         likelihood: Likelihood = "expected",
         handle_unknown: Unknown = "ignore",
@@ -374,7 +379,7 @@ objective_history_, n_iter_, converged_, n_features_in_
 
     def _prior(self, X, weight):
         sizes = self._sizes()
-        parents = _by_number(self.parents, names_of_columns(self), len(sizes))
+        parents = parents_by_number(self.parents, names_of_columns(self), len(sizes))
         return DirichletBayesNet(float(self.ess), parents, sizes)
 
     def _solve(self, blocks, margin, pairs, *, maps, **options):
@@ -389,41 +394,3 @@ objective_history_, n_iter_, converged_, n_features_in_
             for block in blocks:
                 block.cheap_products = True
         return super()._solve(blocks, margin, pairs, maps=maps, **options)
-
-
-def _by_number(parents: Any, names: list[str] | None, n: int) -> Any:
-    """Parents of every feature, with numbers in the place of the names of columns."""
-    if isinstance(parents, str) or not isinstance(parents, Iterable):
-        return parents
-    numbers = {name: k for k, name in enumerate(names or ())}
-
-    def number(parent):
-        if not isinstance(parent, str):
-            return parent
-        if parent not in numbers:
-            known = v.shown(names) if names else "none: X is no data frame"
-            raise ValueError(
-                f"parents={v.shown(parents)} names {parent!r}, which is no column of "
-                f"X; its names are {known}."
-            )
-        return numbers[parent]
-
-    if isinstance(parents, Mapping):
-        found = [()] * n
-        for feature, those in parents.items():
-            k = number(feature)
-            is_number = isinstance(k, Integral) and not isinstance(k, bool)
-            if not is_number or not 0 <= k < n:
-                raise ValueError(
-                    f"parents={v.shown(parents)} has the key {v.shown(feature)}; keys "
-                    f"are names of columns, or their numbers from 0 to {n - 1}."
-                )
-            found[k] = those
-    else:
-        found = list(parents)
-    return [
-        tuple(map(number, those))
-        if isinstance(those, Iterable) and not isinstance(those, str)
-        else those
-        for those in found
-    ]

@@ -14,7 +14,7 @@ from maxent._support.random_state import draw_seed
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
-    Bias,
+    BiasOfClasses,
     ClassWeight,
     FloatArray,
     IntArray,
@@ -25,6 +25,7 @@ from maxent._support.typing import (
     Unknown,
 )
 from maxent._support.validation import check_memory
+from maxent.discrimination._class_biases import ClassBias
 from maxent.discrimination._generative_base import CategoricalClassifier
 from maxent.discrimination._margin_parameters import generative_margin
 from maxent.discrimination._tree_parameters import (
@@ -36,7 +37,7 @@ from maxent.discrimination._tree_parameters import (
     share_of_max,
 )
 from maxent.discrimination.duals.block_dual import solve_blocks
-from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
+from maxent.discrimination.duals.class_pairs import class_maps
 from maxent.discrimination.duals.max_margin import max_margin
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.models.trees._prior import TreePrior
@@ -73,8 +74,8 @@ class MEDTreeClassifier(CategoricalClassifier):
         Equivalent sample size of the tables' smoothing, or of their Dirichlet prior, in
         rows, >= 0; 0 needs every pair of categories in every class, and
         ``parameters="dirichlet"`` needs a number > 0.
-    bias : {"flat", None} or float, default="flat"
-        Prior of the bias: flat, none, or Gaussian of this variance.
+    bias : {"flat", None}, float or array-like (n_classes,), default="flat"
+        Prior of the bias, as for :class:`MEDGaussianClassifier`.
     class_weight : dict or "balanced", optional
         Multiplies the costs of the margins of a class's rows, as in
         :class:`MEDClassifier`; the models of the classes do not see it.
@@ -185,7 +186,7 @@ n_iter_, converged_, n_features_in_
         margin: MarginName | MarginPrior = "exponential",
         level: float | str | None = None,
         ess: float = 1.0,
-        bias: Bias = "flat",
+        bias: BiasOfClasses = "flat",
         class_weight: ClassWeight = None,
         likelihood: Likelihood = "expected",
         edge_prior: ArrayLike | None = None,
@@ -231,10 +232,8 @@ n_iter_, converged_, n_features_in_
         if self.parameters == "dirichlet":
             v.check_positive("ess", self.ess)
         v.check_nonnegative("ess", self.ess)
-        v.check_bias(self.bias)
-
-    def _by_training_errors(self):
-        return False
+        if self._by_training_errors():
+            v.check_bias(self.bias)
 
     def _validated(self, X, *y, reset=True):
         X = super()._validated(X, *y, reset=reset)
@@ -276,13 +275,9 @@ n_iter_, converged_, n_features_in_
             )
         return share_of_max(self.level)[0] * self.max_margin_
 
-    def _solve(self, blocks, margin, pairs, *, incidence, **options):
-        incidence = self._incidence(incidence)
-        bias = self._class_variance()
+    def _solve(self, blocks, margin, pairs, **options):
         try:
-            return solve_blocks(
-                blocks, margin=margin, bias=bias, incidence=incidence, **options
-            )
+            return solve_blocks(blocks, margin=margin, **options)
         except ValueError:
             if not (margin.unit_potential.hard and self.parameters == "fixed"):
                 raise
@@ -300,44 +295,14 @@ n_iter_, converged_, n_features_in_
                 "margin='exponential'."
             ) from None
 
-    def _class_variance(self):
-        """Prior of the bias of each class, where `bias` is that of their difference."""
-        bias = v.check_bias(self.bias)
-        return bias if bias in (None, "flat") else CLASS_WEIGHT_VARIANCE * bias
-
-    def _incidence(self, flat):
-        """Matrix of constraints by biases; a flat prior leaves out the last class."""
-        bias = v.check_bias(self.bias)
-        if bias is None:
-            return None
-        if bias == "flat":
-            return flat
-        return np.column_stack([flat, -flat.sum(axis=1)])
-
     def _largest_margin(self, blocks, pairs):
-        return max_margin(
-            blocks,
-            class_maps(pairs),
-            bias=self._class_variance(),
-            incidence=self._incidence(pairs.incidence()),
-        )
-
-    def _class_biases(self, result, m):
-        if result.bias is None:
-            return np.zeros(m)
-        return result.bias if len(result.bias) == m else np.append(result.bias, 0.0)
-
-    def _log_class_shares(self, pairs):
-        if v.check_bias(self.bias) is None:
-            return np.zeros(pairs.m)
-        return super()._log_class_shares(pairs)
+        bias = ClassBias(self.bias, pairs.m)
+        blocks, maps, more = bias.problem(blocks[: pairs.m], class_maps(pairs), pairs)
+        return max_margin(blocks, maps, **more)
 
     def _bound_holds(self, given):
         """True if the level saw no row; tables and prior are taken as they are."""
         return given
-
-    def _bias_prior(self):
-        return v.check_bias(self.bias)
 
     # -- after fitting ---------------------------------------------------------------
     def _score_rows(self, posterior, X):

@@ -25,12 +25,15 @@ _HOMES = {
     "dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
     "dirichlet_tables": ("DirichletCounts",),
     "directional": ("VonMisesFisher",),
+    "family_prior": ("FamilyPrior",),
+    "column_priors": ("ProductPrior",),
 }
 
 if TYPE_CHECKING:
     from maxent.families.base import ExponentialFamily as ExponentialFamily
     from maxent.families.block import Block as Block
     from maxent.families.block_checks import check_block as check_block
+    from maxent.families.column_priors import ProductPrior as ProductPrior
     from maxent.families.columns import Independent as Independent
     from maxent.families.conjugate import (
         ConjugateBlock as ConjugateBlock,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
         Bernoulli as Bernoulli,
         Categorical as Categorical,
     )
+    from maxent.families.family_prior import FamilyPrior as FamilyPrior
     from maxent.families.gaussian import Gaussian as Gaussian
     from maxent.families.independent import (
         DiagonalGaussian as DiagonalGaussian,

@@ -32,6 +32,7 @@ from maxent._support.typing import (
 )
 from maxent._support.underflow import allow_underflow
 from maxent.families import _checks
+from maxent.families._charts import Chart
 from maxent.families._comparisons import Comparisons
 from maxent.families._pairs import inner, paired, weighted_mean
 
@@ -89,6 +90,8 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     _fills_gaps: ClassVar[bool] = False
     # sums of `_part_sums` beside those of the weights
     _n_sums: ClassVar[int] = 1
+    # coordinates in which conjugate priors are integrated; None of most families
+    _chart: ClassVar[Chart | None] = None
     # the posterior predictive of one draw, by pseudo-counts, is in the family
     _is_predictive: ClassVar[bool] = False
 
@@ -407,6 +410,10 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
             f"{cls.__name__} needs a class method _solve(summary, total), the fit to "
             "the mean of the statistics."
         )
+
+    def _natural_of_mean(self, mean):
+        """Natural parameters (n, k) of members of about these mean statistics."""
+        return self._solve(mean, np.ones(len(mean))).natural_parameters
 
     # -- what a family improves ----------------------------------------------------
     @classmethod

@@ -10,6 +10,7 @@ from scipy.special import gammaln, i0e
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
+from maxent.families._charts import LOGS, SUCCESSES
 from maxent.families._pairs import weighted_mean
 from maxent.families._special import log_multichoose
 from maxent.families._sums_over_counts import (
@@ -79,6 +80,7 @@ class Poisson(_Counts):
     """
 
     _core: tuple[tuple[str, int], ...] = (("rate", 0),)
+    _chart = LOGS
     rate: FloatArray
 
     def __init__(self, rate: ArrayLike) -> None:
@@ -165,6 +167,7 @@ class NegativeBinomial(_Counts):
 
     _core: tuple[tuple[str, int], ...] = (("prob", 0),)
     _common: tuple[str, ...] = ("r",)
+    _chart = SUCCESSES
     prob: FloatArray
     r: float
 
@@ -175,6 +178,9 @@ class NegativeBinomial(_Counts):
     def _natural(self):
         with np.errstate(divide="ignore"):
             return np.log1p(-self.prob)[..., None]
+
+    def _natural_of_mean(self, mean):
+        return np.log(mean / (self.r + mean))
 
     def _mean(self):
         return (self.r * (1.0 - self.prob) / self.prob)[..., None]

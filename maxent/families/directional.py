@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._bessel import log_bessel
+from maxent.families._charts import CONCENTRATION
 from maxent.families._matching import log_root
 from maxent.families._pairs import mirrored, squared_distances
 from maxent.families.base import ExponentialFamily
@@ -54,6 +55,7 @@ class VonMisesFisher(ExponentialFamily):
     """
 
     _core: tuple[tuple[str, int], ...] = (("mean_direction", 1), ("concentration", 0))
+    _chart = CONCENTRATION
     mean_direction: FloatArray
     concentration: FloatArray
 
@@ -115,9 +117,18 @@ class VonMisesFisher(ExponentialFamily):
     def _mean(self):
         return self._length[..., None] * self.mean_direction
 
+    def _natural_of_mean(self, mean):
+        # near the root, of Banerjee et al. (2005); a mean of zero has one too
+        square = np.square(mean).sum(axis=-1, keepdims=True)
+        return mean * (self._d - square) / (1.0 - square)
+
+    def _cumulant_of(self, kappa):
+        """A, and the length of the mean, of concentrations."""
+        value, _, length = log_bessel(0.5 * self._d - 1.0, kappa)
+        return value + kappa + _log_area(self._d), np.minimum(length, 1.0)
+
     def _cumulant(self, eta):
-        kappa = np.linalg.norm(eta, axis=-1)
-        return log_bessel(0.5 * self._d - 1.0, kappa)[0] + kappa + _log_area(self._d)
+        return self._cumulant_of(np.linalg.norm(eta, axis=-1))[0]
 
     def _log_prob(self, X):
         # kappa (m.x - 1) from |x - m|^2: no cancellation at large kappa

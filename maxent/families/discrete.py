@@ -16,6 +16,7 @@ from scipy.special import log_expit, logsumexp, rel_entr
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
+from maxent.families._charts import LOGITS
 from maxent.families._pairs import tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
@@ -52,6 +53,7 @@ class Bernoulli(ExponentialFamily):
 
     _is_predictive = True
     _core: tuple[tuple[str, int], ...] = (("prob", 0),)
+    _chart = LOGITS
     _has_bounded_statistics = True
     prob: FloatArray
 

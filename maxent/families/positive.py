@@ -10,6 +10,7 @@ from scipy.special import digamma, gammaln
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
+from maxent.families._charts import RATES, SHAPE
 from maxent.families._matching import shape_from_gap
 from maxent.families._pairs import weighted_mean
 from maxent.families.base import ExponentialFamily
@@ -55,6 +56,7 @@ class Exponential(_Positive):
     """
 
     _core: tuple[tuple[str, int], ...] = (("scale", 0),)
+    _chart = RATES
     scale: FloatArray
 
     def __init__(self, scale: ArrayLike) -> None:
@@ -134,6 +136,7 @@ class Gamma(_Positive):
     """
 
     _core: tuple[tuple[str, int], ...] = (("shape", 0), ("scale", 0))
+    _chart = SHAPE
     shape: FloatArray
     scale: FloatArray
 
@@ -158,6 +161,10 @@ class Gamma(_Positive):
         a = np.where(inside, eta[..., 0] + 1.0, 1.0)
         rate = np.where(inside, -eta[..., 1], 1.0)
         return np.where(inside, gammaln(a) - a * np.log(rate), np.inf)
+
+    def _natural_of_mean(self, mean):
+        summary = mean[:, 1], np.log(mean[:, 1]) - mean[:, 0]
+        return self._solve(summary, None).natural_parameters
 
     def _affinity_range(self):
         return 0.0, largest_power(self.shape)

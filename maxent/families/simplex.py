@@ -9,6 +9,7 @@ from scipy.special import digamma, gammaln
 
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
+from maxent.families._charts import SHAPES
 from maxent.families._matching import dirichlet_from_mean_logs
 from maxent.families.base import ExponentialFamily
 from maxent.families.positive import largest_power
@@ -77,6 +78,7 @@ class Beta(_Proportions):
     """
 
     _core: tuple[tuple[str, int], ...] = (("a", 0), ("b", 0))
+    _chart = SHAPES
     a: FloatArray
     b: FloatArray
 

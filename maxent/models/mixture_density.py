@@ -33,9 +33,8 @@ class MixtureDensity(MixtureMethods, ModelEstimator):
     n_components : int, default=2
         Components >= 1.
     family : str or class, default="Gaussian"
-        Of the components, by its name in :mod:`maxent.families` or the class itself,
-        which model files cannot hold. Columns of a family of numbers
-        are independent within a component.
+        Of the components, by its name in :mod:`maxent.families` or the class itself.
+        Columns of a family of numbers are independent within a component.
     smoothing : float, default=3.0
         Rows that the prior of every component counts as.
     n_init : int, default=3

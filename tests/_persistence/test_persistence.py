@@ -267,7 +267,7 @@ def test_a_kernel_function_is_refused_with_the_remedy(path):
         (sparse.csc_matrix(np.eye(2)), r"csc format; convert it with .tocsr"),
         (np.random.RandomState(0), "RandomState"),
         ({1, 2}, "builtins.set"),
-        ({(1, 2): 3}, "keys must be numbers or strings"),
+        ({frozenset({1}): 3}, "keys must be numbers, strings or tuples"),
         (Stub, "of type builtins.type"),
         (b"bytes", "builtins.bytes"),
     ],

@@ -32,6 +32,7 @@ from maxent import (
     MEDClassifier,
     MEDFeatureSelector,
     MEDGaussianClassifier,
+    MEDGenerativeClassifier,
     MEDOutlierDetector,
     MEDPartialLabelClassifier,
     MEDRegressor,
@@ -112,6 +113,7 @@ WORK = {
     "MEDClassifier": (MEDClassifier(C=10.0, solver="interior"), REAL, TWO),
     "MEDFeatureSelector": (MEDFeatureSelector(), REAL, TWO),
     "MEDGaussianClassifier": (MEDGaussianClassifier(), REAL, TWO),
+    "MEDGenerativeClassifier": (MEDGenerativeClassifier(), REAL, TWO),
     "MEDOutlierDetector": (MEDOutlierDetector(), REAL, None),
     "MEDPartialLabelClassifier": (
         MEDPartialLabelClassifier(),

@@ -79,6 +79,7 @@ WORK = {
     "MEDClassifier": ([({}, REAL, THREE)], "_several_classes:OneVsOneFit"),
     "MEDFeatureSelector": ([({}, REAL, TWO)], "selection:solve_selection"),
     "MEDGaussianClassifier": ([({}, REAL, THREE)], "_generative_base:solve_blocks"),
+    "MEDGenerativeClassifier": ([({}, REAL, THREE)], "_generative_base:solve_blocks"),
     "MEDOutlierDetector": (
         [
             ({"model": "gaussian"}, REAL, None),

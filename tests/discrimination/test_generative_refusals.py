@@ -19,7 +19,7 @@ GAUSSIAN = {
     "percentile": [-1, 101, np.nan, "a", None],
     "prior": ["a", 3.0, np.eye(2), NormalInverseWishart.improper(2)],
     "tempering": [-0.1, np.nan, np.inf, "a", None],
-    "bias": ["a", None, 1.0],
+    "bias": ["a", -1.0, (1.0, 0.0)],
     "tol": [0, -1.0, np.nan, "a"],
     "max_iter": [0, 2.5, "a", None],
 }

@@ -74,8 +74,8 @@ ALL_ROWS = Refused("needs all rows at once")
 
 # what has rows to learn from, and no others to judge
 WITHOUT_QUERY = (
-    "solve_kernel_dual; solve_blocks; max_margin; chow_liu_tree; fit_maxent; "
-    "MaxEntModel; SampledMaxEnt; *_entropy"
+    "solve_kernel_dual; solve_blocks; FamilyPrior and ProductPrior; max_margin; "
+    "chow_liu_tree; fit_maxent; MaxEntModel; SampledMaxEnt; *_entropy"
 )
 # models of moments that tests/invariances/subjects takes
 FROM_MOMENTS = (

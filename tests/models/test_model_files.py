@@ -1,6 +1,7 @@
 """Models and families in files of their own, by `maxent.save` and `maxent.load`."""
 
 import contextlib
+import json
 
 import numpy as np
 import pytest
@@ -17,9 +18,12 @@ from maxent._support.registry import VALUES, rebuilt, resolve
 from maxent.cli import main
 from maxent.families import (
     DirichletCounts,
+    FamilyPrior,
+    Gamma,
     Gaussian,
     NormalInverseWishart,
     Poisson,
+    ProductPrior,
 )
 from maxent.models import (
     CategoricalHMM,
@@ -83,7 +87,12 @@ VALUE_MAKERS = {
         np.zeros(2), 1.0, 4.0, covariance(rng, 2)
     ),
     "counts": lambda rng: DirichletCounts([1.0, 1.0, 2.0]),
+    "prior of a family": lambda rng: FamilyPrior(Gamma(2.0, 1.5), [0.8, 3.0], 2.0),
+    "prior of columns": lambda rng: ProductPrior(
+        {(0, 2): DirichletCounts([1.0, 2.0]), 1: FamilyPrior(Poisson(1.0), [3.0], 2.0)}
+    ),
 }
+PRIORS = "prior", "counts", "prior of a family", "prior of columns"
 
 
 @pytest.mark.parametrize("name", sorted(VALUE_MAKERS))
@@ -94,7 +103,7 @@ def test_a_value_comes_back_to_the_bit(name, tmp_path, rng):
     assert type(back) is type(value)
     maxent.save(back, tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    if name not in ("prior", "counts"):
+    if name not in PRIORS:
         assert back == value
 
 
@@ -207,3 +216,23 @@ def test_the_command_line_prints_a_model_and_does_not_predict(tmp_path, rng, cap
     (tmp_path / "x.csv").write_text("a\n1\n")
     assert main(["predict", str(path), str(tmp_path / "x.csv")]) == 2
     assert "does not predict" in capsys.readouterr().err
+
+
+def test_classes_of_families_and_tuples_as_keys_come_back(tmp_path, rng):
+    X, y = rng.poisson(3.0, size=(40, 3)).astype(float), np.arange(40) % 2
+    columns = {(0, 1): Gaussian, 2: (Poisson, {"count": 2.0})}
+    machine = maxent.MEDGenerativeClassifier(columns).fit(X, y)
+    maxent.save(machine, tmp_path / "m.npz")
+    back = maxent.load(tmp_path / "m.npz")
+    assert back.columns == columns
+    np.testing.assert_array_equal(
+        back.decision_function(X), machine.decision_function(X)
+    )
+
+    def another_class(metadata, members):
+        text = json.dumps(metadata).replace('"Poisson"', '"Path"')
+        metadata |= json.loads(text)
+
+    resign(tmp_path / "m.npz", another_class)
+    with pytest.raises(ModelFileError, match="damaged"):
+        maxent.load(tmp_path / "m.npz")

@@ -6,12 +6,22 @@ import numpy as np
 
 from maxent.discrimination import GaussianCentre, GaussianScores
 from maxent.families import (
+    Bernoulli,
+    Beta,
     Block,
     DirichletBayesNet,
     DirichletCounts,
     DirichletProduct,
+    Exponential,
+    FamilyPrior,
+    Gamma,
+    Geometric,
+    NegativeBinomial,
     NormalGamma,
     NormalInverseWishart,
+    Poisson,
+    ProductPrior,
+    VonMisesFisher,
 )
 
 
@@ -63,6 +73,41 @@ def _far(case, rng):
     return Case(case.prior, case.X, inside(rng, start, 0.5))
 
 
+def _family(member, rng, n=11):
+    """A prior worth a few rows, of draws of one member of a family."""
+    mean, count = member.mean_parameters, rng.uniform(1.5, 3.0)
+    X = member.sample(n, rng).astype(float).reshape(n, -1)
+    return Case(FamilyPrior(member, mean, count), X)
+
+
+def _product(rng, missing):
+    sizes = [3, 2]
+    X = np.column_stack(
+        [codes(rng, 12, sizes), spread(rng, 12, 2), rng.poisson(3.0, size=12)]
+    ).astype(float)
+    X[rng.random(12) < missing, 2] = np.nan
+    X[rng.random(12) < missing, 4] = np.nan
+    prior = ProductPrior(
+        {
+            (2, 3): _wishart(rng, 2),
+            4: FamilyPrior(Poisson(1.0), [2.5], 2.0),
+            (0, 1): DirichletProduct(0.8, sizes),
+        }
+    )
+    return Case(prior, X)
+
+
+FAMILIES = {
+    "Poisson": Poisson(3.0),
+    "NegativeBinomial": NegativeBinomial(0.4, 2.5),
+    "Geometric": Geometric(0.3),
+    "Bernoulli": Bernoulli(0.4),
+    "Exponential": Exponential(2.0),
+    "Gamma": Gamma(2.5, 1.5),
+    "Beta": Beta(1.5, 2.5),
+    "VonMisesFisher": VonMisesFisher([0.6, 0.8], 2.0),
+}
+
 # name -> case of moderate parameters
 MAKERS = {
     "wishart, improper": lambda r: Case(
@@ -91,6 +136,10 @@ MAKERS = {
         DirichletCounts(r.uniform(0.4, 2.0, size=4)),
         r.poisson(1.5, size=(13, 4)).astype(float),
     ),
+    **{name: lambda r, P=P: _family(P, r) for name, P in FAMILIES.items()},
+    "Poisson, updated": lambda r: _far(_family(Poisson(3.0), r), r),
+    "product": lambda r: _product(r, 0.0),
+    "product, missing": lambda r: _product(r, 0.2),
     "scores": lambda r: Case(GaussianScores("rbf", gamma=0.3), spread(r, 10, 2)),
     "scores, linear": lambda r: Case(GaussianScores("linear"), spread(r, 10, 2)),
     "centre": lambda r: Case(GaussianCentre("rbf", gamma=0.3), spread(r, 10, 2)),

@@ -56,14 +56,15 @@ class ClassPairs:
         """Matrix E of the flat bias, without the last class (its bias is fixed)."""
         return self.sparse_incidence().toarray()
 
-    def sparse_incidence(self):
-        """Return the matrix of :meth:`incidence` in CSR form, two entries per row."""
+    def sparse_incidence(self, whole=False):
+        """The matrix of :meth:`incidence` as CSR; the `whole` one has all classes."""
         size = len(self.example)
         entries = np.tile([1.0, -1.0], size)
         columns = np.column_stack([self.right, self.wrong]).ravel()
         starts = 2 * np.arange(size + 1)
         shape = (size, self.m)
-        return sp.csr_array((entries, columns, starts), shape=shape)[:, :-1]
+        every = sp.csr_array((entries, columns, starts), shape=shape)
+        return every if whole else every[:, :-1]
 
 
 class MulticlassRows(ClassPairs):

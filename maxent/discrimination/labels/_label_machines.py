@@ -22,6 +22,7 @@ from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
 from maxent._support import validation as v
 from maxent._support.threads import threads_of
 from maxent.discrimination._approximation import refuse_approximation
+from maxent.discrimination._class_biases import ClassBias
 from maxent.discrimination._far_rows import near_zero
 from maxent.discrimination._margin_parameters import at_level, classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
@@ -337,22 +338,26 @@ class BlockMachines:
         """Machine of label means p."""
         pairs = self._pairs(p)
         with threads_of(getattr(self.estimator, "n_jobs", None)):
+            maps = [sp.diags_array(q, format="csr") for q in (-p, p)]
+            bias = ClassBias(self.estimator.bias, 2)
+            blocks, maps, more = bias.problem(self.blocks, maps, pairs)
             result = self.estimator._solve(
-                self.blocks,
+                blocks,
                 self.margin,
                 pairs,
-                maps=[sp.diags_array(q, format="csr") for q in (-p, p)],
-                incidence=-p[:, None],
+                maps=maps,
+                **more,
                 sample_weight=self.costs.rows.weight,
                 level=self.costs.rows.q,
                 **self.options,
             )
+            result = bias.solved(result, pairs)
             beta = pairs.beta(result.lam)
             low, high = (
                 block.mean(np.ascontiguousarray(beta[:, k]))
                 for k, block in enumerate(result.blocks or self.blocks)
             )
-        b = self.estimator._class_biases(result, 2)
+        b = result.bias
         return _certified(self.costs, p, high - low + (b[1] - b[0]), result)
 
     def _pairs(self, p):
@@ -392,6 +397,11 @@ class SoftPairs(ClassPairs):
     def beta(self, lam):
         """Class coefficients (n, 2) of multipliers (n,)."""
         return np.column_stack([-self.p * lam, self.p * lam])
+
+    def sparse_incidence(self, whole=False):
+        """Columns (n, 1) of the first class, or (n, 2) of both."""
+        both = sp.csr_array(np.column_stack([-self.p, self.p]))
+        return both if whole else both[:, :1]
 
 
 def _certified(costs, p, f, result, more=None):

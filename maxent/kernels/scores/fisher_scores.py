@@ -48,8 +48,7 @@ class FisherScores(FittedState, TransformerMixin, BaseEstimator):
         :class:`~maxent.models.SwitchingLDS` or :class:`~maxent.models.FactorialHMM`;
         or one distribution of a family, or a batch (d,) of distributions of numbers for
         d independent columns. Or the name of a class of these, such as "Mixture", or
-        the class, which model files cannot hold: `fit` fits it to its data, in every
-        fold of a cross-validation again.
+        the class: `fit` fits it to its data, in every fold of a cross-validation again.
     representation : {"minimal", "overcomplete"}, default="minimal"
         "minimal" leaves out scores that others determine: of each row of probabilities
         those of zeros and of the last positive entry; of each symmetric matrix the

@@ -38,8 +38,7 @@ class HiddenMarkovEstimator(ModelEstimator):
         States; None takes :func:`~maxent.models.states_per_sequence`.
     family : str or class, optional
         Of what the states show, by its name in :mod:`maxent.families` or the class
-        itself, which model files cannot hold. None is "Categorical" with an alphabet,
-        else "Gaussian".
+        itself. None is "Categorical" with an alphabet, else "Gaussian".
     alphabet : str, optional
         Letters of strings.
     n_components : int, default=1

@@ -39,6 +39,12 @@ estimator(
     kinds.labelled,
     D.MEDGaussianClassifier(prior="weak", **TIGHT),
 )
+estimator("MEDGenerativeClassifier", kinds.labelled, D.MEDGenerativeClassifier(**TIGHT))
+estimator(
+    "MEDGenerativeClassifier, alone",
+    kinds.labelled,
+    D.MEDGenerativeClassifier({(0, 1): families.DiagonalGaussian}, **TIGHT),
+)
 estimator("MEDBayesNetClassifier", kinds.codes, D.MEDBayesNetClassifier(**TIGHT))
 estimator("MEDTreeClassifier", kinds.codes, D.MEDTreeClassifier(**TIGHT))
 estimator(
@@ -184,6 +190,30 @@ subject(
     },
     CONVEX,
     covers=("ConjugateBlock", "Block", "DirichletProduct"),
+)
+
+
+def by_columns(data):
+    prior = families.ProductPrior(
+        {
+            j: families.FamilyPrior(families.Poisson(1.0), [1.0], 2.0)
+            for j in range(data.X.shape[1])
+        }
+    )
+    blocks = [prior.block(data.X, data.y == sign) for sign in (1, -1)]
+    return D.solve_blocks(blocks, maps_of(data.y), PRIOR)
+
+
+subject(
+    "FamilyPrior and ProductPrior",
+    kinds.coded_signs,
+    by_columns,
+    lambda result, query: {
+        "scores objective": result.objective,
+        "rows lam": result.lam,
+    },
+    CONVEX,
+    covers=("FamilyPrior", "ProductPrior"),
 )
 subject(
     "max_margin",
