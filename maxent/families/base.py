@@ -368,6 +368,10 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         """
         return W.sum(axis=-1), W @ self._finite_statistics(X, **self._fixed())
 
+    def _own_sums(self, total: FloatArray) -> tuple[FloatArray, ...]:
+        """Expected sums of `_part_sums` of rows of this batch's own, total (batch,)."""
+        return total, total[:, None] * self.mean_parameters
+
     def _refitted(self, total: FloatArray, *sums: FloatArray) -> Self:
         """Maximum-likelihood fits from sums of `_part_sums`; total (batch,) > 0."""
         return self._solve(sums[0] / total[:, None], total)

@@ -341,6 +341,10 @@ class Independent(OfParts):
             T_sum = T_sum + w @ T
         return W.sum(axis=1), total, T_sum
 
+    def _own_sums(self, total):
+        each = np.broadcast_to(total[:, None], self.members.batch_shape)
+        return total, each, total[:, None] * self.mean_parameters
+
     def _refitted(self, total, *sums):
         each, T_sum = sums
         used = (each > 0).ravel()

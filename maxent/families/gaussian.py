@@ -241,6 +241,11 @@ class AnyGaussian(ExponentialFamily):
     def _unpacked(cls, packed: FloatArray) -> FloatArray:
         """(Co)variances from lower triangles, or from variances (batch, d)."""
 
+    def _own_sums(self, total):
+        spread = self._covariances()
+        each = total.reshape(-1, *(1,) * (spread.ndim - 1))
+        return total, np.zeros(self.mean.shape), each * spread
+
     def _refitted(self, total, *sums):
         mean, spread, rounding = self._moments_of_sums(total, *sums)
         spread = self._shared(spread, total)

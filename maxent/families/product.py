@@ -130,9 +130,10 @@ class Product(OfParts):
         return self._of(part._take(number) for part in self.factors)
 
     def _with_fixed(self, options):
+        given = options.get("layout", self.layout)
         layout = [
             (own, family, part._with_fixed(more))
-            for (own, family, more), part in zip(options["layout"], self.factors)
+            for (own, family, more), part in zip(given, self.factors)
         ]
         return {**options, "layout": layout}
 
@@ -296,6 +297,10 @@ class Product(OfParts):
     def _part_sums(self, X, W):
         each = [part._part_sums(x, W)[1:] for part, x in self._each(X)]
         return W.sum(axis=1), *(total for sums in each for total in sums)
+
+    def _own_sums(self, total):
+        each = [part._own_sums(total)[1:] for part in self.factors]
+        return total, *(own for sums in each for own in sums)
 
     def _refitted(self, total, *sums):
         fits = []

@@ -32,6 +32,7 @@ from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
 from maxent._support.validation import user_stacklevel
+from maxent.models._online import check_seen
 from maxent.models.em import (
     EMResult,
     maximize_by_em,
@@ -180,6 +181,15 @@ class Model(ABC):
             self.__dict__["_count_of_fit"] = count
         return self
 
+    def _with_seen(self, **seen: Any) -> Self:
+        """This model, new and not seen by anyone, with the rows it was made from."""
+        self.__dict__["_seen_of_fit"] = seen or None
+        return self
+
+    @property
+    def _rows_seen(self) -> dict[str, Any] | None:
+        return self.__dict__.get("_seen_of_fit")
+
     def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
 
@@ -198,7 +208,8 @@ class Model(ABC):
         dict
             Of arrays, numbers, strings and lists of them; `feature_names` is there if
             a data frame of the fit has named the columns, `categories` if some of
-            them were texts, and `n_parameters` if the fit has held some.
+            them were texts, `n_parameters` if the fit has held some, and `seen`, of
+            models with an `update`, the number of rows that they have seen.
         """
         spec = self._arguments()
         if self._columns is not None:
@@ -208,6 +219,8 @@ class Model(ABC):
             spec["categories"] = [[name, list(own)] for name, own in texts]
         if self._count is not None:
             spec["n_parameters"] = self._count
+        if self._rows_seen is not None:
+            spec["seen"] = dict(self._rows_seen)
         return spec
 
     @classmethod
@@ -230,7 +243,9 @@ class Model(ABC):
         count = arguments.pop("n_parameters", None)
         if count is not None:
             count = v.check_count("n_parameters", count, 0)
+        seen = check_seen(arguments.pop("seen", None))
         model = cls._from_arguments(arguments)._with_count(count)
+        model._with_seen(**(seen or {}))
         return model._with_names(names)._with_categories(texts)
 
     # -- what a model defines ------------------------------------------------------

@@ -20,6 +20,7 @@ from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
 from maxent.families.base import family_named
+from maxent.models._chain_input import with_pseudo_counts
 from maxent.models._components import log_densities
 from maxent.models._criteria import (
     NONE_HELD,
@@ -34,7 +35,18 @@ from maxent.models._family_choice import (
     family_of_columns,
 )
 from maxent.models._holding import held_of
-from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
+from maxent.models._mixture_em import (
+    MixtureProblem,
+    check_rows,
+    mixture_change,
+    posterior_shares,
+)
+from maxent.models._online import (
+    mixed,
+    refitted,
+    refuse_without_sums,
+    share_of_batch,
+)
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
 
@@ -448,7 +460,90 @@ class Mixture(RowCriteria, Model):
             change=mixture_change,
         )
         model = cls(*best)._with_result(result)._with_names(names)._with_held(held)
+        model._with_seen(rows=float(problem.own.sum()))
         return model._with_categories(categories)._warned(tol, max_iter)
+
+    def update(
+        self,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        step: float | None = None,
+        smoothing: float = 0.0,
+    ) -> Mixture:
+        """Mixture after one more batch of rows, by one step of online EM.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Whole rows, as for `fit`.
+        weights : array-like (n_samples,), optional
+            Weights >= 0 of the rows.
+        step : float, optional
+            Share in (0, 1] of the batch in the statistics after it; 1 forgets all rows
+            before. None is the share of the batch in all rows so far, to the power 0.6:
+            the t-th of equal batches has the share ``t ** -0.6``.
+        smoothing : float, default=0.0
+            Pseudo-counts >= 0 of the weights.
+
+        Returns
+        -------
+        Mixture
+            A new one; it knows the number of rows that it has seen, also in its file.
+
+        Raises
+        ------
+        ValueError
+            If a row has probability zero or misses entries, or the fits of the family
+            are no functions of sums over rows.
+
+        Notes
+        -----
+        The memory does not grow with the number of batches. The likelihood of all rows
+        may fall in a step. A mixture made by its constructor has seen no row, so that
+        its first step is one step of EM on the batch.
+
+        References
+        ----------
+        Cappé & Moulines (2009), On-line expectation-maximization algorithm for latent
+        data models.
+
+        Examples
+        --------
+        >>> from maxent.families import Poisson
+        >>> from maxent.models import Mixture
+        >>> truth = Mixture([0.5, 0.5], Poisson([1.0, 20.0]))
+        >>> model = Mixture([0.5, 0.5], Poisson([2.0, 10.0]))
+        >>> for seed in range(20):
+        ...     model = model.update(truth.sample(200, random_state=seed))
+        >>> model.components.rate.round()
+        array([ 1., 20.])
+        """
+        refuse_without_sums(self.components)
+        column_names("X", X, self._columns)
+        X = coded(X, self.categories)
+        options = self.components._fixed()
+        problem = MixtureProblem(X, weights, type(self.components), smoothing, options)
+        if problem.components.partial:
+            raise ValueError(
+                "X has missing entries (NaN), and updates take whole rows; fill them "
+                "in by impute, or drop the rows."
+            )
+        log_prob = problem.components.log_prob(self.components)
+        problem._refuse_impossible(
+            self.components, log_prob + self._log_weights[:, None]
+        )
+        _, shares = posterior_shares(log_prob, self.weights, problem.own)
+        new, seen = float(problem.own.sum()), (self._rows_seen or {}).get("rows", 0.0)
+        batch = self.components._part_sums(problem.X, shares * problem.own)
+        own = self.components._own_sums(self.weights)
+        share = share_of_batch(step, seen, new)
+        sums = mixed(share, own, [part / new for part in batch])
+        rows = seen + new
+        weight = with_pseudo_counts(rows * sums[0], problem.smoothing, self.weights)
+        model = Mixture(weight, refitted(self.components, sums))._with_seen(rows=rows)
+        model._with_names(self._columns)._with_count(self._count)
+        return model._with_categories(self.categories)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -32,6 +32,7 @@ from maxent.models._components import (
     constant_columns,
     log_densities,
 )
+from maxent.models._online import refitted
 from maxent.models._partial import check_columns, is_missing, is_partial
 from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations, Point
@@ -108,6 +109,18 @@ class Emissions(ABC):
         """EM of a partition, without the prior."""
 
     @abstractmethod
+    def own_sums(self, emission: Any, shown: Array) -> tuple[Array, ...]:
+        """Expected sums of a problem from steps in the states, shown (n_states,)."""
+
+    @abstractmethod
+    def shown(self, sums: Any) -> Array:
+        """Steps (n_states,) that sums are of."""
+
+    @abstractmethod
+    def refitted(self, emission: Any, sums: Any, rows: float, rules: Rules) -> Any:
+        """M step from sums of one row, where there were so many."""
+
+    @abstractmethod
     def maximum(self, problem: Any, sums: Any, emission: Any) -> tuple[float, Any]:
         """Log-density of the prior of a problem, and the M step from sums."""
 
@@ -174,6 +187,15 @@ class Symbols(Emissions):
 
     def part(self, found, weights):
         return self.problem(found, weights, Rules(0.0), 1)
+
+    def own_sums(self, emission, shown):
+        return ((shown[:, None] * emission.prob).T,)
+
+    def shown(self, sums):
+        return sums[0].sum(axis=0)
+
+    def refitted(self, emission, sums, rows, rules):
+        return tables(rules.maximum("emission", rows * sums[0].T, emission.prob))
 
     def maximum(self, problem, sums, emission):
         log_prior = problem.rules.log_prior(emission=emission.prob)
@@ -353,6 +375,15 @@ class Rows(Emissions):
     def part(self, found, weights):
         # what is refused of all data may be right for a part of them
         return self._problem(found, weights, Rules(0.0), 1)
+
+    def own_sums(self, emission, shown):
+        return emission._own_sums(shown)
+
+    def shown(self, sums):
+        return sums[0]
+
+    def refitted(self, emission, sums, rows, rules):
+        return refitted(emission, sums)
 
     def maximum(self, problem, sums, emission):
         prior = problem.components.prior

@@ -26,6 +26,7 @@ from maxent.models._chain_input import (
     with_pseudo_counts,
 )
 from maxent.models._component_search import ComponentSearch, Expectation, some_rows
+from maxent.models._online import refitted
 from maxent.models.chains._chain_search import (
     WINDOWS,
     ChainSearch,
@@ -66,6 +67,16 @@ class MixedRows(Rows):
         plain = super()._problem(problem.seen.sequences, *own)
         search = MixedSearch(problem, plain, n_states, self.n_components)
         return search.starts(n_init, rng)
+
+    def own_sums(self, emission, shown):
+        return emission.members._own_sums((shown[:, None] * emission.weights).ravel())
+
+    def shown(self, sums):
+        return sums[0].reshape(-1, self.n_components).sum(axis=1)
+
+    def refitted(self, emission, sums, rows, rules):
+        members = refitted(emission.members, sums)
+        return followed(emission, members, rows * sums[0], rules.smoothing)
 
     def maximum(self, problem, sums, emission):
         log_prior, members = super().maximum(problem, sums, emission.members)

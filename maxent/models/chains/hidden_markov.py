@@ -44,6 +44,12 @@ from maxent.models._criteria import (
     free_probabilities,
 )
 from maxent.models._family_choice import Family, categories_of, family_of_columns
+from maxent.models._online import (
+    mixed,
+    refuse_without_sums,
+    share_of_batch,
+    visits,
+)
 from maxent.models.base import one_of_many
 from maxent.models.chains._answers import ChainAnswers
 from maxent.models.chains._emission_choice import emissions_of, emissions_to_fit
@@ -482,6 +488,113 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         )
         return model._with_categories(categories)._warned(tol, max_iter)
 
+    def update(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        step: float | None = None,
+        smoothing: Any = 0.0,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Model after one more batch of sequences, by one step of online EM.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `fit`; rows that miss a part of their entries are refused.
+        weights : array-like (n_sequences,), optional
+            Weights >= 0 of the sequences.
+        step : float, optional
+            Share in (0, 1] of the batch in the statistics after it; 1 forgets all
+            sequences before. None is the share of the batch's steps in all steps so
+            far, to the power 0.6.
+        smoothing : float or dict, default=0.0
+            Pseudo-counts >= 0 of start and transition, and of tables of symbols.
+        n_jobs : int, optional
+            Threads; the result has the same bits for any number.
+
+        Returns
+        -------
+        model
+            A new one, of the same class; it knows the number of steps that it has seen
+            and how often its states were visited, also in its file.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot produce a sequence, or the fits of the family are no
+            functions of sums over rows.
+
+        Notes
+        -----
+        The memory does not grow with the number of batches. The likelihood of all
+        sequences may fall in a step. A model made by its constructor has seen no step,
+        so that its first update is one step of EM on the batch.
+
+        References
+        ----------
+        Cappé & Moulines (2009), On-line expectation-maximization algorithm for latent
+        data models.
+
+        Examples
+        --------
+        >>> from maxent.families import Poisson
+        >>> from maxent.models import HiddenMarkovModel
+        >>> stay = [[0.9, 0.1], [0.1, 0.9]]
+        >>> truth = HiddenMarkovModel([0.5, 0.5], stay, Poisson([2.0, 20.0]))
+        >>> model = HiddenMarkovModel([0.5, 0.5], stay, Poisson([4.0, 10.0]))
+        >>> for seed in range(20):
+        ...     model = model.update(truth.sample(2, 100, random_state=seed))
+        >>> model.emission.rate.round()
+        array([ 2., 20.])
+        """
+        emissions = self._emissions
+        if not emissions.shared:
+            refuse_without_sums(getattr(self.emission, "members", self.emission))
+        found = self._read(sequences, lengths, partly=False)
+        own_weights = sequence_weights(weights, len(found))
+        rules = Rules(smoothing)
+        problem = emissions.part(found, own_weights)
+        problem.n_jobs = n_jobs
+        point = self.start, self.transition, self.emission
+        counts, _, _ = problem.expected(point)
+        if np.isneginf(counts.log_likelihood[own_weights > 0]).any():
+            i = int(np.argmax(np.isneginf(counts.log_likelihood)))
+            raise ValueError(
+                f"sequences[{i}] has probability 0 under the model, so its states have "
+                "no posterior; leave it out."
+            )
+        new = float(own_weights @ found.lengths)
+        sums = problem.sums(counts.emission, self.emission)
+        batch = counts.start / new, counts.transition / new, *(s / new for s in sums)
+        known = self._rows_seen or {}
+        rows = known.get("rows", 0.0)
+        own = self._own_statistics(known, float(own_weights.sum()) / new)
+        statistics = mixed(share_of_batch(step, rows, new), own, batch)
+        (start, moves), sums = statistics[:2], statistics[2:]
+        rows += new
+        shown = emissions.shown(sums)
+        following = (
+            rules.maximum("start", rows * start, self.start),
+            rules.maximum("transition", rows * moves, self.transition),
+            emissions.refitted(self.emission, sums, rows, rules),
+        )
+        model = self._of_point(following, emissions)._with_seen(
+            rows=rows, starts=float(start.sum()), moves=moves.sum(axis=1), shown=shown
+        )
+        model._with_names(self._columns)._with_count(self._count)
+        return model._with_categories(self.categories)
+
+    def _own_statistics(self, known, starts):
+        """Statistics of one step by the parameters, and what the model has seen."""
+        starts = known.get("starts", starts)
+        moves, shown = visits(self.start, self.transition, 1.0 / starts)
+        moves, shown = known.get("moves", moves), known.get("shown", shown)
+        sums = self._emissions.own_sums(self.emission, shown)
+        return starts * self.start, moves[:, None] * self.transition, *sums
+
     @classmethod
     def _fitted(
         cls, emissions, sequences, asked, *, lengths, weights, rules, states, init,
@@ -519,6 +632,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             starts = [problem.start_at(own)]
         point, result = fitted_chain(problem, starts, *ends)
         model = cls._of_point(point, emissions)._with_result(result)
+        steps, total = float(weights @ found.lengths), float(weights.sum())
+        model._with_seen(rows=steps, starts=total / steps)
         return model._with_names(found.columns)._with_held(rules.held)
 
     @classmethod

@@ -1,0 +1,234 @@
+"""Batches of rows: stepwise EM by hand, streams, files, refusals."""
+
+import numpy as np
+import pytest
+from models.sequence_cases import quiet
+from refusals import refused
+from scipy import stats
+
+from maxent import load, save
+from maxent.families import (
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    Gamma,
+    Gaussian,
+    Independent,
+    Poisson,
+    Product,
+    SphericalGaussian,
+    TiedGaussian,
+)
+from maxent.models import (
+    CategoricalHMM,
+    GaussianHMM,
+    HiddenMarkovModel,
+    Mixture,
+    Mixtures,
+)
+
+MOVES = np.array([[0.9, 0.1], [0.2, 0.8]])
+MEAN, COV = np.array([[0.0, 1.0], [4.0, -3.0]]), np.stack([np.eye(2), 2 * np.eye(2)])
+COMPONENTS = {
+    "full": Gaussian(MEAN, COV),
+    "diagonal": DiagonalGaussian(MEAN, np.array([[1.0, 2.0], [3.0, 0.5]])),
+    "spherical": SphericalGaussian(MEAN, [1.0, 2.0]),
+    "tied": TiedGaussian(MEAN, np.array([[1.0, 0.3], [0.3, 2.0]])),
+    "signs": Independent(Bernoulli([[0.2, 0.7], [0.6, 0.3]])),
+    "columns": Product(
+        {0: Poisson([2.0, 9.0]), 1: Gaussian(MEAN[:, :1], COV[:, :1, :1])}
+    ),
+    "counts": Poisson([2.0, 12.0]),
+}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_whole_step_is_a_step_of_em(name, rng):
+    model = Mixture([0.4, 0.6], COMPONENTS[name])
+    X = model.sample(200, rng).astype(float)
+    found = model.update(X, step=1.0)
+    once = quiet(Mixture.fit, X, init=model, smoothing=0.0, max_iter=1)
+    chain = HiddenMarkovModel([0.3, 0.7], MOVES, COMPONENTS[name])
+    after = chain.update([X[:120], X[120:]], step=1.0)
+    em = quiet(
+        HiddenMarkovModel.fit, [X[:120], X[120:]], init=chain, smoothing=0.0, max_iter=1
+    )
+    np.testing.assert_allclose(found.weights, once.weights, rtol=1e-10)
+    np.testing.assert_allclose(after.transition, em.transition, rtol=1e-10)
+    pairs = (found.components, once.components), (after.emission, em.emission)
+    for mine, theirs in pairs:
+        for a, b in zip(mine._arrays(), theirs._arrays(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("step", [0.3, None])
+def test_a_gaussian_mixture_is_stepwise_em_by_hand(step, rng):
+    """Sums of 1, x and x^2, with the number of rows for the step."""
+    truth = Mixture([0.3, 0.7], Gaussian([[0.0], [5.0]], [[[1.0]], [[2.0]]]))
+    model = Mixture([0.5, 0.5], Gaussian([[-1.0], [4.0]], [[[2.0]], [[2.0]]]))
+    w, m, v = model.weights, model.components.mean[:, 0], np.array([2.0, 2.0])
+    seen, S = 0.0, None
+    for _ in range(4):
+        X = truth.sample(int(rng.integers(20, 60)), rng)
+        model = model.update(X, step=step)
+        x = X[:, 0]
+        joint = w * stats.norm.pdf(x[:, None], m, np.sqrt(v))
+        r = joint / joint.sum(axis=1, keepdims=True)
+        batch = np.stack([r.mean(axis=0), x @ r / len(x), x**2 @ r / len(x)])
+        S = np.stack([w, w * m, w * (m**2 + v)]) if S is None else S
+        share = step or (len(x) / (seen + len(x))) ** 0.6
+        S, seen = (1 - share) * S + share * batch, seen + len(x)
+        w, m = S[0], S[1] / S[0]
+        v = S[2] / S[0] - m**2
+    np.testing.assert_allclose(model.weights, w, rtol=1e-10)
+    np.testing.assert_allclose(model.components.mean[:, 0], m, rtol=1e-10)
+    np.testing.assert_allclose(model.components.cov[:, 0, 0], v, rtol=1e-9)
+
+
+def forward_backward(start, moves, rate, x):
+    """Posterior states, and expected moves, of one sequence by its definition."""
+    like = stats.poisson.pmf(np.asarray(x)[:, None], rate)
+    a, b = np.zeros(like.shape), np.ones(like.shape)
+    a[0] = start * like[0]
+    for t in range(1, len(x)):
+        a[t] = (a[t - 1] @ moves) * like[t]
+    for t in range(len(x) - 2, -1, -1):
+        b[t] = moves @ (like[t + 1] * b[t + 1])
+    total = a[-1].sum()
+    pairs = sum(
+        np.outer(a[t], like[t + 1] * b[t + 1]) * moves for t in range(len(x) - 1)
+    )
+    return a * b / total, pairs / total
+
+
+def test_a_chain_of_counts_is_stepwise_em_by_hand(rng):
+    """From the second batch on its statistics are what it has seen."""
+    truth = HiddenMarkovModel([0.5, 0.5], MOVES, Poisson([2.0, 9.0]))
+    model = HiddenMarkovModel([0.5, 0.5], MOVES, Poisson([3.0, 7.0]))
+    start, moves, rate = model.start, model.transition, np.array([3.0, 7.0])
+    S, seen = None, 0.0
+    for _ in range(4):
+        sequences = truth.sample(3, [5, 9, 12], rng)
+        model = model.update(sequences)
+        parts = [forward_backward(start, moves, rate, x) for x in sequences]
+        n = 26.0
+        batch = (
+            sum(q[0] for q, _ in parts) / n,
+            sum(p for _, p in parts) / n,
+            sum(q.sum(axis=0) for q, _ in parts) / n,
+            sum(np.asarray(x) @ q for x, (q, _) in zip(sequences, parts)) / n,
+        )
+        share = (n / (seen + n)) ** 0.6
+        S = (
+            batch
+            if S is None
+            else tuple((1 - share) * a + share * b for a, b in zip(S, batch))
+        )
+        seen += n
+        start, moves = S[0] / S[0].sum(), S[1] / S[1].sum(axis=1, keepdims=True)
+        rate = S[3] / S[2]
+    np.testing.assert_allclose(model.start, start, rtol=1e-9)
+    np.testing.assert_allclose(model.transition, moves, rtol=1e-9)
+    np.testing.assert_allclose(model.emission.rate, rate, rtol=1e-9)
+
+
+def test_streams_end_near_the_fit_to_all_rows(rng):
+    truth = Mixture([0.3, 0.7], Gaussian(MEAN, COV))
+    X = truth.sample(6000, rng)
+    model = Mixture.fit(X[:200], n_components=2, random_state=0)
+    for lo in range(200, 6000, 200):
+        model = model.update(X[lo : lo + 200])
+    best = Mixture.fit(X, n_components=2, random_state=0)
+    assert best.log_prob(X).mean() - model.log_prob(X).mean() < 0.01
+    chain = GaussianHMM([0.5, 0.5], MOVES, MEAN, COV)
+    x = chain.sample(40, 100, rng)
+    online = GaussianHMM.fit(x[:4], 2, random_state=0)
+    for i in range(4, 40, 4):
+        online = online.update(x[i : i + 4])
+    assert type(online) is GaussianHMM
+    whole = GaussianHMM.fit(x, 2, random_state=0)
+    less = (whole.log_likelihood(x) - online.log_likelihood(x)).sum()
+    assert less < 0.005 * 4000
+    letters = CategoricalHMM([0.5, 0.5], MOVES, [[0.8, 0.2], [0.1, 0.9]], alphabet="AB")
+    text = letters.sample(20, 80, rng)
+    learnt = CategoricalHMM.fit(text[:10], 2, alphabet="AB", random_state=0)
+    learnt = learnt.update(text[10:], smoothing=0.1)
+    assert learnt.alphabet == "AB" and np.isfinite(learnt.log_likelihood(text)).all()
+    shown = Mixtures(np.full((2, 2), 0.5), Poisson([[1.0, 40.0], [15.0, 90.0]]))
+    mixed = HiddenMarkovModel([0.5, 0.5], MOVES, shown)
+    x = mixed.sample(4, 100, rng)
+    start = Mixtures(np.full((2, 2), 0.5), Poisson([[2.0, 35.0], [12.0, 80.0]]))
+    online = HiddenMarkovModel([0.5, 0.5], MOVES, start)
+    for one in x:
+        online = online.update([one])
+    np.testing.assert_allclose(
+        online.emission.components.rate, shown.components.rate, rtol=0.2
+    )
+
+
+def test_files_go_on_where_a_stream_stopped(tmp_path, rng):
+    chain = HiddenMarkovModel([0.5, 0.5], MOVES, Poisson([2.0, 9.0]))
+    x = chain.sample(9, 30, rng)
+    model = HiddenMarkovModel.fit(x[:3], 2, family=Poisson, random_state=0)
+    mixture = Mixture.fit(np.concatenate(x[:3]), family=Poisson, random_state=0)
+    for i in range(3, 9):
+        save(model, tmp_path / "chain.npz")
+        save(mixture, tmp_path / "mixture.npz")
+        model, again = (m.update([x[i]]) for m in (model, load(tmp_path / "chain.npz")))
+        assert model == again and model._rows_seen["rows"] == 30 * (i + 1)
+        one = load(tmp_path / "mixture.npz").update(x[i])
+        mixture = mixture.update(x[i])
+        assert mixture == one
+
+
+def test_far_origins_lose_no_digits_and_threads_no_bit(rng):
+    model = Mixture([0.3, 0.7], Gaussian(MEAN, COV))
+    X, far = model.sample(300, rng), 2.0**26
+    moved = Mixture([0.3, 0.7], Gaussian(MEAN + far, COV))
+    near, away = model.update(X, step=0.4), moved.update(X + far, step=0.4)
+    np.testing.assert_allclose(
+        away.components.cov, near.components.cov, rtol=1e-6, atol=1e-6
+    )
+    chain = HiddenMarkovModel([0.3, 0.7], MOVES, Gaussian(MEAN, COV))
+    x = chain.sample(5, 60, rng)
+    one, two = (chain.update(x, n_jobs=k) for k in (1, 2))
+    assert one == two
+
+
+def test_a_weight_is_a_repetition_and_zeros_stay(rng):
+    model = Mixture([1.0, 0.0], Poisson([2.0, 9.0]))
+    X = rng.poisson(3.0, size=30).astype(float)
+    twice = model.update(np.concatenate([X, X]), step=0.5)
+    heavy = model.update(X, np.full(30, 2.0), step=0.5)
+    np.testing.assert_allclose(heavy.components.rate, twice.components.rate)
+    assert heavy.weights.tolist() == [1.0, 0.0] and heavy.components.rate[1] == 9.0
+
+
+def test_wrong_batches_are_refused(rng):
+    model = Mixture([0.5, 0.5], Gaussian(MEAN, COV))
+    X = model.sample(9, rng)
+    lost = X.copy()
+    lost[2, 0] = np.nan
+    chain = GaussianHMM([0.5, 0.5], MOVES, MEAN, COV)
+    table = CategoricalHMM([1.0, 0.0], np.eye(2), np.eye(2))
+    kinds = HiddenMarkovModel([0.5, 0.5], MOVES, Gamma([1.0, 2.0], [1.0, 1.0]))
+    for call, message in [
+        (lambda: model.update(X, step=0.0), "step=0.0"),
+        (lambda: model.update(X, step=1.5), "step=1.5"),
+        (lambda: model.update(X, step="a"), "step='a'"),
+        (lambda: model.update(X[:0]), "no row"),
+        (lambda: model.update(X[:, :1]), "shape"),
+        (lambda: model.update(lost), "missing entries"),
+        (lambda: model.update(X, smoothing=-1.0), "smoothing=-1"),
+        (lambda: Mixture([1.0], Gamma([2.0], [1.0])).update([1.0]), "no functions of"),
+        (lambda: kinds.update([[1.0, 2.0]]), "no functions of"),
+        (lambda: chain.update([X], step=2.0), "step=2.0"),
+        (lambda: chain.update([lost]), "NaN"),
+        (lambda: chain.update([X], weights=[0.0]), "one of them > 0"),
+        (lambda: table.update([[0, 1]]), "probability 0"),
+    ]:
+        refused(call, message)
+    mixed = Mixture([1.0], Categorical([[0.5, 0.5]]))
+    assert mixed.update([0, 1, 1], step=1.0).components.prob[0, 1] == pytest.approx(
+        2 / 3
+    )
