@@ -6,6 +6,7 @@ the others are families of numbers, whose columns are independent.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -16,6 +17,7 @@ import numpy as np
 from maxent._inputs.plain_categories import missing_values
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray, NDArray
+from maxent._support.validation import called, user_stacklevel
 from maxent.families import (
     Categorical,
     DiagonalGaussian,
@@ -28,6 +30,8 @@ from maxent.families.conjugate import ConjugatePrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.family_prior import FamilyPrior, directions_of
 from maxent.families.normal_wishart import NormalInverseWishart
+
+_FEW_TEXTS = 10  # that may differ in every row
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def groups_of(
 ) -> list[Group]:
     """Groups of the columns of rows, as given or by their types."""
     if columns is None:
-        return groups_by_type(X)
+        return groups_by_type(X, names)
     if not isinstance(columns, Mapping) or not columns:
         raise TypeError(
             f"columns={v.shown(columns)} must be a dict such as {{'age': Gaussian, "
@@ -122,13 +126,15 @@ def _number(column, width, names):
     return number
 
 
-def groups_by_type(X: NDArray[Any]) -> list[Group]:
+def groups_by_type(X: NDArray[Any], names: list[str] | None) -> list[Group]:
     """Texts and columns of two values are categories; numbers are Gaussian.
 
     Numbers without missing values are one group, and the others each their own. A
-    column of one value is in none.
+    column of one value is in none, nor, with a warning, one of texts that tell rows
+    apart.
     """
     together, groups = [], []
+    told_apart = []
     for j, column in enumerate(X.T):
         lost = missing_values(column)
         values = column[~lost]
@@ -139,8 +145,20 @@ def groups_by_type(X: NDArray[Any]) -> list[Group]:
                 groups.append(Group((j,), Gaussian, {}))
             else:
                 together.append(j)
-        elif len(set(map(str, values.tolist()))) > 1:
+            continue
+        count = len(set(map(str, values.tolist())))
+        if count > max(_FEW_TEXTS, len(values) / 2):
+            told_apart.append(j)
+        elif count > 1:
             groups.append(Group((j,), Categorical, {}))
+    if told_apart:
+        which = called("column", told_apart, names)
+        warnings.warn(
+            f"most rows have a text of their own in {which} of X, left out of the "
+            "model; name it in columns= to read it.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
     if together:
         groups.insert(0, Group(tuple(together), Gaussian, {}))
     if not groups:
@@ -174,7 +192,8 @@ def prior_of_columns(
                 maker = _MAKERS.get(group.kind, _each_alone)
                 factors |= maker(group, x, w, [sizes.get(j, 0) for j in own])
         except (TypeError, ValueError) as error:
-            error.args = (f"columns {list(own)}, {group.name}: {error}",)
+            which = "" if seen.all() else " (rows that miss an entry are not counted)"
+            error.args = (f"columns {list(own)}, {group.name}: {error}{which}",)
             raise
     return ProductPrior(factors)
 

@@ -64,7 +64,8 @@ class MEDGenerativeClassifier(GenerativeClassifier):
         Columns that are not named are not read, nor, with a warning, columns of numbers
         that are constant. None: numbers are Gaussian, together
         where no value is missing and else alone; texts and columns of two values are
-        categories; constant columns are not read.
+        categories; constant columns, and texts of which most rows have their own, are
+        not read.
     class_columns : dict, optional
         ``{label: columns}`` of classes with a model of their own, of the same columns.
     C : float, default=3.0
@@ -210,7 +211,7 @@ objective_history_, n_iter_, converged_, n_features_in_
                 out[:, j] = np.where(codes < 0, np.nan, codes)
             else:
                 out[:, j] = _column_of_numbers(X[:, j], j, names)
-        v.check_range("X", np.nan_to_num(out, nan=0.0), at=True, columns=names)
+        v.check_range("X", np.where(np.isnan(out), 0.0, out), at=True, columns=names)
         return out
 
     def _class_blocks(self, X, codes, weight, prior=None):

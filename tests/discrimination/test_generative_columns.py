@@ -278,6 +278,19 @@ def test_constant_columns_are_left_out_with_a_warning(rng):
     )
 
 
+def test_texts_that_tell_rows_apart_are_left_out_with_a_warning(rng):
+    X, y = table(rng)
+    model = MEDGenerativeClassifier().fit(X, y)
+    more = X.assign(name=[f"row {i}" for i in range(len(X))])
+    with pytest.warns(UserWarning, match="text of their own in column 'name'"):
+        other = MEDGenerativeClassifier().fit(more, y)
+    np.testing.assert_allclose(
+        other.decision_function(more), model.decision_function(X), atol=1e-9
+    )
+    X.loc[0, "size"] = np.inf
+    refused(lambda: model.fit(X, y), r"X\[0, 1\].*inf")
+
+
 def test_unknown_categories_are_missing_or_refused(rng):
     X, y = table(rng)
     model = MEDGenerativeClassifier(KINDS).fit(X, y)
