@@ -35,6 +35,10 @@ cdef enum Kind:
     HINGE = 6
     UNIFORM_EXPONENTIAL = 7
     CUSTOM = 8
+    NODES = 9
+
+cdef enum:
+    HEAD = 6                # numbers before the nodes in a table
 
 cdef struct Potential:
     int kind
@@ -43,6 +47,7 @@ cdef struct Potential:
     unit_function value     # CUSTOM only: g, g', -g''
     unit_function slope
     unit_function curvature
+    const double* table     # NODES only, see `nodes_at`
 
 
 cdef inline double positive_part(double x) noexcept nogil:
@@ -92,8 +97,66 @@ cdef inline double laplace_argmax(double x) noexcept nogil:
     return x / (1. + sqrt(1. + x * x))
 
 
+cdef inline void nodes_at(
+    const Potential* p, double u, double* value, double* slope, double* curvature
+) noexcept nogil:
+    """g, g' and -g'' of a distribution on n nodes, S(u) = sum_j exp(m_j + (u - v) z_j).
+
+    g = log S(0) - log S. The masses exp(m_j) are those at v: the end of a bounded
+    domain, where nothing of a far tail is lost, or 0. Beyond `top`, from where on the
+    nodes do not reach far enough, g is continued with the value, the slope and the
+    curvature that it has there: by a multiple of log(1 - u) in a bounded domain, by a
+    parabola in another. Table: n, log S(0), top, g(top), g'(top), -g''(top), z, m;
+    z ascends.
+    """
+    cdef const double* t = p.table
+    cdef Py_ssize_t n = <Py_ssize_t>t[0], j, k = 0
+    cdef const double* z = t + HEAD
+    cdef const double* m = z + n
+    cdef double top = t[2], s, end, e, w, d, best = -INFINITY, s0 = 0., s1 = 0., s2 = 0.
+    if u != u:
+        value[0] = slope[0] = curvature[0] = u
+        return
+    if u > top:
+        if p.upper < INFINITY:
+            d = t[5] * (1. - top) * (1. - top)
+            e = t[4] + d / (1. - top)
+            if u >= 1.:
+                value[0] = slope[0] = -INFINITY
+                curvature[0] = INFINITY
+                return
+            value[0] = t[3] + d * log((1. - u) / (1. - top)) + e * (u - top)
+            slope[0] = e - d / (1. - u)
+            curvature[0] = d / ((1. - u) * (1. - u))
+        else:
+            value[0] = t[3] + (u - top) * (t[4] - 0.5 * t[5] * (u - top))
+            slope[0] = t[4] - t[5] * (u - top)
+            curvature[0] = t[5]
+        return
+    s = fmin(u, 1e300) - (p.upper if p.upper < INFINITY else 0.)
+    end = z[n - 1] if s > 0 else z[0]
+    for j in range(n):
+        e = m[j] + s * (z[j] - end)
+        if e > best:
+            best = e
+            k = j
+    for j in range(n):
+        e = m[j] + s * (z[j] - end) - best
+        if e > -60.:
+            w = exp(e)
+            d = z[j] - z[k]
+            s0 += w
+            s1 += w * d
+            s2 += w * d * d
+    d = s1 / s0
+    value[0] = 0. if u == 0 else t[1] - (s * end + best + log(s0))
+    slope[0] = -(z[k] + d)
+    curvature[0] = positive_part(s2 / s0 - d * d)
+
+
 cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
     """g(u); -inf outside the domain."""
+    cdef double value, slope, curvature
     if u < 0 or u > p.upper:
         return -INFINITY
     if p.kind == EXPONENTIAL:
@@ -116,12 +179,15 @@ cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
         return uniform_value(p.shape, u)
     if p.kind == CUSTOM:
         return p.value(u)
+    if p.kind == NODES:
+        nodes_at(p, u, &value, &slope, &curvature)
+        return value
     return u if u != u else 0.
 
 
 cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
     """g'(u); a u that rounding put beyond the upper end has the slope of the end."""
-    cdef double slope, curvature
+    cdef double value, slope, curvature
     if p.kind == EXPONENTIAL:
         return -INFINITY if u >= 1 else -1. / (1. - u)
     if p.kind == ERLANG:
@@ -141,12 +207,15 @@ cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
         return slope
     if p.kind == CUSTOM:
         return p.slope(p.upper if u > p.upper else u)
+    if p.kind == NODES:
+        nodes_at(p, p.upper if u > p.upper else u, &value, &slope, &curvature)
+        return slope
     return u if u != u else 0.
 
 
 cdef inline double potential_curvature(const Potential* p, double u) noexcept nogil:
     """-g''(u) >= 0."""
-    cdef double slope, curvature
+    cdef double value, slope, curvature
     if p.kind == EXPONENTIAL:
         return 1. / ((1. - u) * (1. - u))
     if p.kind == ERLANG:
@@ -164,6 +233,9 @@ cdef inline double potential_curvature(const Potential* p, double u) noexcept no
         return curvature
     if p.kind == CUSTOM:
         return p.curvature(p.upper if u > p.upper else u)
+    if p.kind == NODES:
+        nodes_at(p, p.upper if u > p.upper else u, &value, &slope, &curvature)
+        return curvature
     return u if u != u else 0.
 
 
@@ -194,7 +266,9 @@ cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil
     hi = p.upper
     if hi == INFINITY:
         hi = 1.
-        while potential_slope(p, hi) + x > 0 and hi < 1e300:
+        while potential_slope(p, hi) + x > 0:
+            if hi >= 1e300:
+                return INFINITY               # no margin lies so low: an infinite loss
             lo = hi
             hi *= 4.
     u = 0.5 * (lo + hi)
@@ -241,6 +315,8 @@ cdef inline double conjugate_value(const Potential* p, double x) noexcept nogil:
     if u == 0:
         return 0.
     g = potential_value(p, u)
+    if u == INFINITY or (g == -INFINITY and p.upper == INFINITY):
+        return INFINITY                       # infinite, or beyond the doubles
     if g == -INFINITY:
         # the optimum rounded to an open end; one step inside it costs x * 1e-16
         u = p.upper * (1. - 1.2e-16)

@@ -4,6 +4,7 @@ Each pass takes the dimensionless multiplier u or shortfall x (see the .pxd) as 
 contiguous double array and fills ``out``.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from cython.parallel cimport prange
 from libc.stdint cimport uintptr_t
 
@@ -27,10 +28,22 @@ cdef enum Pass:
     LOSS_CURVATURE = 5
 
 
+cdef const double* table_of(table) except NULL:
+    cdef const double* numbers
+    if type(table) is bytes and len(table) > 8 * HEAD:
+        numbers = <const double*><const void*>PyBytes_AS_STRING(table)
+        if len(table) == 8 * (HEAD + 2 * <Py_ssize_t>numbers[0]):
+            return numbers
+    raise ValueError("nodes without their table describe no margin prior; pass the "
+                     "core_spec of one")
+
+
 cdef Potential unpack_potential(tuple spec) except *:
     """(kind, shape, upper, address of g, of g', of -g'') -> struct.
 
-    ValueError for another tuple, and for a custom one without addresses.
+    A distribution on nodes has the bytes of its table in place of the addresses: the
+    struct is valid as long as the tuple lives. ValueError for another tuple, for a
+    custom one without addresses, and for nodes without a table.
     """
     cdef Potential p
     if spec is None or len(spec) != 6 or (spec[0] == CUSTOM and not all(spec[3:])):
@@ -39,6 +52,11 @@ cdef Potential unpack_potential(tuple spec) except *:
     p.kind = spec[0]
     p.shape = spec[1]
     p.upper = spec[2]
+    p.table = NULL
+    p.value = p.slope = p.curvature = NULL
+    if p.kind == NODES:
+        p.table = table_of(spec[3])
+        return p
     p.value = <unit_function><uintptr_t>spec[3]
     p.slope = <unit_function><uintptr_t>spec[4]
     p.curvature = <unit_function><uintptr_t>spec[5]

@@ -38,7 +38,7 @@ class Potential:
     ----------
     core_spec : tuple
         What the compiled functions take: kind, shape, upper, and the addresses of g, g'
-        and -g'' of a user's functions.
+        and -g'' of a user's functions, or the bytes of a table of nodes.
 
     Attributes
     ----------

@@ -63,6 +63,7 @@ VALUES = {
             "LogisticMargin",
             "UniformExponentialMargin",
         ),
+        "discrimination.margins.quadrature": ("QuadratureMargin",),
         "models.networks.bayes_net": ("BayesNet",),
         "models.chains.factorial": ("FactorialHMM",),
         "models.systems.lds": ("LinearDynamicalSystem",),

@@ -17,6 +17,7 @@ _HOMES = {
         "HingeMargin",
         "UniformExponentialMargin",
         "CustomMargin",
+        "QuadratureMargin",
         "margin_from_spec",
     ),
     "duals.kernel_dual": ("solve_dual", "solve_kernel_dual", "dual_path"),
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
         LaplaceMargin as LaplaceMargin,
         LogisticMargin as LogisticMargin,
         MarginPrior as MarginPrior,
+        QuadratureMargin as QuadratureMargin,
         UniformExponentialMargin as UniformExponentialMargin,
         margin_from_spec as margin_from_spec,
     )

@@ -19,8 +19,8 @@ NOTHING_TO_LEARN = {
     ),
     "margin priors, numbers without data": (
         "CustomMargin ErlangMargin ExponentialMargin FixedMargin GaussianMargin "
-        "HingeMargin LaplaceMargin LogisticMargin MarginPrior UniformExponentialMargin "
-        "margin_from_spec"
+        "HingeMargin LaplaceMargin LogisticMargin MarginPrior QuadratureMargin "
+        "UniformExponentialMargin margin_from_spec"
     ),
     "results and their statuses": (
         "DualResult MaxMargin Status EMResult Forecast StatePosterior FilteredStates "

@@ -13,6 +13,7 @@ from maxent.discrimination.margins.priors import (
     UniformExponentialMargin,
     margin_from_spec,
 )
+from maxent.discrimination.margins.quadrature import QuadratureMargin
 
 __all__ = [
     "CustomMargin",
@@ -24,6 +25,7 @@ __all__ = [
     "LaplaceMargin",
     "LogisticMargin",
     "MarginPrior",
+    "QuadratureMargin",
     "UniformExponentialMargin",
     "margin_from_spec",
 ]

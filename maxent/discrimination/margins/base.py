@@ -10,8 +10,9 @@ the errata page of the documentation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from maxent._optimize.potential import Potential
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
 from maxent._support.typing import ArrayLike, FloatArray, FloatArrayOrScalar
+
+if TYPE_CHECKING:
+    from maxent.discrimination.margins.priors import FixedMargin
+    from maxent.discrimination.margins.quadrature import QuadratureMargin
 
 
 class MarginPrior(InheritedDocs):
@@ -53,6 +58,8 @@ class MarginPrior(InheritedDocs):
     See Also
     --------
     CustomMargin : A prior of your own, from three functions.
+    from_density : A prior of your own, from a density.
+    from_samples : A prior of your own, from margins that were seen.
     """
 
     name: str = ""
@@ -63,6 +70,123 @@ class MarginPrior(InheritedDocs):
     def __init__(self, rate: float = 10.0, level: float = 1.0) -> None:
         self.rate = v.check_positive("rate", rate)
         self.level = v.check_number("level", level)
+
+    # -- priors of distributions ---------------------------------------------------
+    @staticmethod
+    def from_density(
+        pdf: Callable[[Any], Any],
+        support: tuple[float, float],
+        *,
+        upper: float | None = None,
+    ) -> QuadratureMargin:
+        """Margin prior with a given density, by quadrature.
+
+        Parameters
+        ----------
+        pdf : callable
+            Density of the margin at arrays, or at one float; it need not integrate to
+            one. Without noise: its tails are read.
+        support : tuple of two floats
+            Its ends (a, b); either may be infinite.
+        upper : float, optional
+            Rate c at which the left tail falls, ``exp(c gamma)`` times a power, or inf
+            for tails that fall faster. None finds it from the logarithm of the density.
+
+        Returns
+        -------
+        QuadratureMargin
+            Its level is a if that is finite, else b, else the mean; its rate is c, or
+            one over the standard deviation where multipliers have no end.
+
+        Raises
+        ------
+        ValueError
+            For a density that is negative, not finite, zero everywhere or too rough for
+            its integrals to settle, whose left tail falls more slowly than an
+            exponential (no multiplier has a finite potential), or whose right tail is
+            without a finite mean and variance.
+
+        See Also
+        --------
+        from_samples : If the density is known by draws from it.
+
+        Notes
+        -----
+        Integrals are sums over Gauss-Legendre panels, halved until they agree at
+        multipliers over the domain. What lies beyond the reach of doubles is cut:
+
+        - An exponential left tail is followed until it is smaller than 1e-295 of the
+          peak. Beyond, its logarithm continues as ``A - c d + k log d + e/d + f/d**2``
+          in the depth d, fitted to the tail from 1e-130 of the peak on; the potential
+          falls to minus infinity at c, or ends there if ``k <= -1``.
+        - A tail that falls faster (Gaussian) ends at 1e-295 of the peak. Multipliers
+          at which the missing rest counts see a parabola in place of the potential,
+          which is exact for Gaussian densities only (there from 26 / deviation on).
+        - Left of a finite end a the loss is infinite. From multipliers of about
+          1e9 / (b - a) on, the end is the first node, 1e-12 of the width inside.
+        - Peaks may be overlooked that are narrower than 1e-4 of the range where the
+          density is above 1e-295 of its peak.
+
+        Examples
+        --------
+        >>> import math
+        >>> from maxent.discrimination import ExponentialMargin, MarginPrior
+        >>> prior = MarginPrior.from_density(lambda g: math.exp(5 * g), (-math.inf, 1))
+        >>> bool(abs(prior.upper - 5.0) < 1e-9)
+        True
+        >>> bool(abs(prior.loss(0.2) - ExponentialMargin(5.0).loss(0.2)) < 1e-10)
+        True
+        """
+        from maxent.discrimination.margins.quadrature import QuadratureMargin
+
+        return QuadratureMargin._of_density(pdf, support, upper)
+
+    @staticmethod
+    def from_samples(
+        samples: ArrayLike, weights: ArrayLike | None = None
+    ) -> QuadratureMargin | FixedMargin:
+        """Margin prior with the empirical distribution of margins.
+
+        Parameters
+        ----------
+        samples : array-like (n,)
+            Margins.
+        weights : array-like (n,), optional
+            Weights of the samples, at least zero; they need not sum to one.
+
+        Returns
+        -------
+        QuadratureMargin or FixedMargin
+            With ``phi(lam) = -log sum_j w_j exp(-lam g_j)`` for all multipliers; its
+            level is the mean and its rate one over the standard deviation of the
+            samples. A :class:`FixedMargin` if they are all equal.
+
+        Raises
+        ------
+        ValueError
+            For samples that are no vector of finite numbers.
+
+        See Also
+        --------
+        from_density : For priors without a least margin.
+
+        Notes
+        -----
+        Margins below the least sample are impossible under this prior: there the loss
+        is infinite, as that of :class:`FixedMargin` is below its level.
+
+        Examples
+        --------
+        >>> from maxent.discrimination import MarginPrior
+        >>> prior = MarginPrior.from_samples([-1.0, 0.5, 1.0, 1.5])
+        >>> prior.prior_mean
+        0.5
+        >>> prior.loss([-2.0, -1.0, 0.5]).round(4)
+        array([   inf, 1.3863, 0.    ])
+        """
+        from maxent.discrimination.margins.quadrature import QuadratureMargin
+
+        return QuadratureMargin._of_samples(samples, weights)
 
     # -- description ---------------------------------------------------------------
     @property

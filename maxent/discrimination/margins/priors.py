@@ -337,11 +337,13 @@ def margin_from_spec(spec: dict[str, Any]) -> MarginPrior:
     >>> margin_from_spec(LaplaceMargin(rate=5.0).get_spec())
     LaplaceMargin(rate=5.0, level=1.0)
     """
+    from maxent.discrimination.margins.quadrature import QuadratureMargin
+
+    known: dict[str, type[MarginPrior]] = {**MARGINS, "quadrature": QuadratureMargin}
     try:
-        cls = MARGINS[spec["name"]]
+        cls = known[spec["name"]]
     except (KeyError, TypeError):
         raise ValueError(
-            f"{spec!r} does not describe a margin prior; known names: "
-            f"{sorted(MARGINS)}."
+            f"{spec!r} does not describe a margin prior; known names: {sorted(known)}."
         ) from None
     return cls.from_spec(spec)
