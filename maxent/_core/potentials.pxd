@@ -239,9 +239,20 @@ cdef inline double potential_curvature(const Potential* p, double u) noexcept no
     return u if u != u else 0.
 
 
+cdef inline double potential_derivatives(
+    const Potential* p, double u, double* curvature) noexcept nogil:
+    """g'(u), and -g''(u), in one pass over nodes."""
+    cdef double value, slope
+    if p.kind == NODES:
+        nodes_at(p, p.upper if u > p.upper else u, &value, &slope, curvature)
+        return slope
+    curvature[0] = potential_curvature(p, u)
+    return potential_slope(p, u)
+
+
 cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil:
     """u*(x) = argmax_u g(u) + x u = G'(x)."""
-    cdef double lo, hi, u, s, step
+    cdef double lo, hi, u, s, step, curvature
     cdef int _
     if p.kind == EXPONENTIAL:
         return 0. if x <= 1 else 1. - 1. / x
@@ -273,12 +284,12 @@ cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil
             hi *= 4.
     u = 0.5 * (lo + hi)
     for _ in range(200):
-        s = potential_slope(p, u) + x
+        s = potential_derivatives(p, u, &curvature) + x
         if s > 0:
             lo = u
         else:
             hi = u
-        step = s / potential_curvature(p, u)
+        step = s / curvature
         if fabs(step) <= 2e-16 * fabs(u):
             break
         if lo < u + step < hi:
@@ -290,9 +301,25 @@ cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil
     return u
 
 
+cdef inline double attained_value(
+    const Potential* p, double x, double u) noexcept nogil:
+    """g(u) + x u >= 0 at u = u*(x) from Newton's method."""
+    cdef double g
+    if u == 0:
+        return 0.
+    g = potential_value(p, u)
+    if u == INFINITY or (g == -INFINITY and p.upper == INFINITY):
+        return INFINITY                       # infinite, or beyond the doubles
+    if g == -INFINITY:
+        # the optimum rounded to an open end; one step inside it costs x * 1e-16
+        u = p.upper * (1. - 1.2e-16)
+        g = potential_value(p, u)
+    return positive_part(g + x * u)
+
+
 cdef inline double conjugate_value(const Potential* p, double x) noexcept nogil:
     """G(x) = sup_u g(u) + x u >= 0, the loss of weight and rate one."""
-    cdef double r, u, g
+    cdef double r
     if p.kind == EXPONENTIAL:
         return 0. if x <= 1 else psi_excess(x - 1.)
     if p.kind == ERLANG:
@@ -311,18 +338,7 @@ cdef inline double conjugate_value(const Potential* p, double x) noexcept nogil:
         return positive_part(x)
     if p.kind == FIXED:
         return 0. if x <= 0 else x * INFINITY
-    u = conjugate_argmax(p, x)
-    if u == 0:
-        return 0.
-    g = potential_value(p, u)
-    if u == INFINITY or (g == -INFINITY and p.upper == INFINITY):
-        return INFINITY                       # infinite, or beyond the doubles
-    if g == -INFINITY:
-        # the optimum rounded to an open end; one step inside it costs x * 1e-16
-        u = p.upper * (1. - 1.2e-16)
-        g = potential_value(p, u)
-    return positive_part(g + x * u)
-
+    return attained_value(p, x, conjugate_argmax(p, x))
 
 cdef inline double conjugate_curvature(const Potential* p, double x) noexcept nogil:
     """G''(x) >= 0."""
@@ -423,7 +439,7 @@ cdef inline double coordinate_optimum(
     `margin` is the row's margin at multiplier `lam`; moving to lam' changes it by
     k (lam' - lam), k >= 0.  Solves phi'(lam') = margin + k (lam' - lam), lam' >= 0.
     """
-    cdef double scale = weight * rate, a, s, q, lo, hi, u, g, step
+    cdef double scale = weight * rate, a, s, q, lo, hi, u, g, step, curvature
     cdef int _
     if p.kind == EXPONENTIAL or p.kind == ERLANG:
         # quadratic in s = scale - lam'; the root without cancellation
@@ -467,12 +483,12 @@ cdef inline double coordinate_optimum(
     if not lo < u < hi:
         u = 0.5 * (lo + hi)
     for _ in range(100):
-        g = a + potential_slope(p, u) / rate - k * u * scale
+        g = a + potential_derivatives(p, u, &curvature) / rate - k * u * scale
         if g > 0:
             lo = u
         else:
             hi = u
-        step = g / (potential_curvature(p, u) / rate + k * scale)
+        step = g / (curvature / rate + k * scale)
         if fabs(step) <= 1e-13 * fmin(u, p.upper - u):
             break
         if lo < u + step < hi:

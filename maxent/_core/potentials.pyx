@@ -105,11 +105,16 @@ cdef void evaluate_losses(
     const Potential* p, const double* x, Py_ssize_t start, Py_ssize_t stop,
     double* value, double* slope, double* curvature) noexcept nogil:
     cdef Py_ssize_t i
+    cdef double u
     if p.kind == LOGISTIC:
         mx_softplus_sigmoid(x + start, stop - start, value + start, slope + start)
     for i in range(start, stop):
         if p.kind == LOGISTIC:
             curvature[i] = slope[i] * (1. - slope[i])
+        elif p.kind >= UNIFORM_EXPONENTIAL:       # one search for the three
+            u = slope[i] = conjugate_argmax(p, x[i])
+            value[i] = attained_value(p, x[i], u)
+            curvature[i] = 0. if u <= 0 else 1. / potential_curvature(p, u)
         else:
             value[i] = conjugate_value(p, x[i])
             slope[i] = conjugate_argmax(p, x[i])
