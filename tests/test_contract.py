@@ -19,6 +19,7 @@ from maxent import (
     MEDGaussianClassifier,
     MEDOutlierDetector,
     MEDPartialLabelClassifier,
+    MEDRegressionSelector,
     MEDRegressor,
     MEDTreeClassifier,
     MixtureDensity,
@@ -104,7 +105,12 @@ CASES = {
     (
         "ignore::sklearn.exceptions.SkipTestWarning",
         "ignore:No features were selected",
-    ): [(MEDFeatureSelector(), ()), (MEDFeatureSelector(0.5, bias=1.0), ())],
+    ): [
+        (MEDFeatureSelector(), ()),
+        (MEDFeatureSelector(0.5, bias=1.0), ()),
+        (MEDRegressionSelector(), ()),
+        (MEDRegressionSelector(0.5, margin="hinge", bias=1.0), ()),
+    ],
     (
         "ignore::sklearn.exceptions.SkipTestWarning",
         "ignore:an empirical information:UserWarning",

@@ -6,6 +6,7 @@ from maxent import (
     MEDClassifier,
     MEDFeatureSelector,
     MEDPartialLabelClassifier,
+    MEDRegressionSelector,
     MEDRegressor,
 )
 
@@ -100,6 +101,16 @@ class FeatureSelector(Fitted):
 
     def estimator(self):
         return MEDFeatureSelector(C=1.0)
+
+
+class RegressionSelector(FeatureSelector):
+    """Linear regression with switches."""
+
+    def data(self, size):
+        self.X, self.y, self.X_test, self.y_test = regression(*size)
+
+    def estimator(self):
+        return MEDRegressionSelector(C=1.0)
 
 
 class PartialLabels(Fitted):

@@ -42,6 +42,10 @@ TABLES = {
         "MEDRegressor", "kernel machine for numbers", "numbers", foreign=_LANDMARKS
     ),
     "selector": Spec("MEDFeatureSelector", "linear machine that selects features"),
+    "regression_selector": Spec(
+        *("MEDRegressionSelector", "linear machine for numbers that selects features"),
+        "numbers",
+    ),
     "gaussian": Spec("MEDGaussianClassifier", "Gaussian classes", drop="first"),
     "bayesnet": Spec(
         "MEDBayesNetClassifier", "Bayes nets of categories", "classes", True

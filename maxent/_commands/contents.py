@@ -55,7 +55,7 @@ def _likely(params, fitted, names):
     order = np.argsort(-proba, kind="stable").tolist()
     shown = [f"{names[k]} ({proba[k]:.2f})" for k in order]
     given = {key: params[key] for key in ("threshold", "prior_inclusion")}
-    selector = resolve_class("MEDFeatureSelector")(**given)
+    selector = resolve_class("MEDFeatureSelector")(**given)  # both select alike
     selector.inclusion_proba_ = proba
     if proba.max() <= selector.threshold_:
         return [("likely columns", f"none; the likeliest is {shown[0]}")]
@@ -78,5 +78,6 @@ def _topics(params, fitted, _):
 _LINES = {
     "M3EMotifClassifier": _motif,
     "MEDFeatureSelector": _likely,
+    "MEDRegressionSelector": _likely,
     "TrigramTopicModel": _topics,
 }

@@ -156,8 +156,8 @@ _GROUPS = {
             "balanced, or weights such as yes:3,no:1; other classes have 1",
             metavar="WEIGHTS",
         ),
-        Option("epsilon", 0.1, "half width of the regressor's tube"),
-        Option("prior_inclusion", 0.1, "the selector's prior probability of a feature"),
+        Option("epsilon", 0.1, "half width of the tube of regressions"),
+        Option("prior_inclusion", 0.1, "a selector's prior probability of a feature"),
         Option("ess", 1.0, "pseudo-counts of the tables of bayesnet, tree and chowliu"),
         Option(
             *("class_prior", {"partial": None, "chowliu": "empirical"}),
@@ -288,7 +288,8 @@ _GROUPS = {
         Option(
             "tol",
             {
-                **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3, "selector": 1e-6},
+                **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3},
+                **dict.fromkeys(("selector", "regression_selector"), 1e-6),
                 **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6},
                 **{"dirichlet": 1e-6, "boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
             },
@@ -297,7 +298,8 @@ _GROUPS = {
         Option(
             "max_iter",
             {
-                **{"classifier": 10_000_000, "regressor": 10_000_000, "selector": 500},
+                **dict.fromkeys(("classifier", "regressor"), 10_000_000),
+                **dict.fromkeys(("selector", "regression_selector"), 500),
                 **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
                 **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
                 **{"boltzmann": 5000, "rbm": 5000, "motif": 200},

@@ -28,6 +28,7 @@ CLASSES = {
     "MEDGenerativeClassifier": "maxent.discrimination:MEDGenerativeClassifier",
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
     "MEDPartialLabelClassifier": "maxent.discrimination:MEDPartialLabelClassifier",
+    "MEDRegressionSelector": "maxent.discrimination:MEDRegressionSelector",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
     "MEDSequenceOutlierDetector": "maxent.discrimination:MEDSequenceOutlierDetector",
     "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",

@@ -25,6 +25,7 @@ _HOMES = {
     "classifier": ("MEDClassifier",),
     "regressor": ("MEDRegressor",),
     "selection": ("MEDFeatureSelector",),
+    "regression_selection": ("MEDRegressionSelector",),
     "duals.block_dual": ("solve_blocks",),
     "kernel_blocks": ("GaussianCentre", "GaussianScores"),
     "detection.latent_mixture": ("LatentMixture", "MixturePosterior"),
@@ -108,6 +109,9 @@ if TYPE_CHECKING:
         QuadratureMargin as QuadratureMargin,
         UniformExponentialMargin as UniformExponentialMargin,
         margin_from_spec as margin_from_spec,
+    )
+    from maxent.discrimination.regression_selection import (
+        MEDRegressionSelector as MEDRegressionSelector,
     )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector

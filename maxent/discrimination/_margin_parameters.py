@@ -55,12 +55,18 @@ def classification_margin(margin, sharpness):
 
 
 def regression_margin(margin, sharpness, epsilon):
-    """Prior meant by a regressor's `margin`, `sharpness` and tube `epsilon`."""
+    """Prior of finite loss meant by a regressor's margin, sharpness, epsilon."""
+    epsilon = v.check_nonnegative("epsilon", epsilon)
     if isinstance(margin, MarginPrior):
         if margin.prior_mean > 0:
             raise ValueError(
                 f"{margin!r} has mean margin {margin.prior_mean:g} > 0: a regression "
                 "tube needs level = -epsilon <= 0."
+            )
+        if not margin.unit_potential.finite_loss:
+            raise ValueError(
+                f"margin={margin!r} has no finite loss to prove a regression by; use "
+                "margin='hinge' with a large C for a hard tube."
             )
         return margin
     known = ("exponential", "erlang", "laplace", "gaussian", "uniform_exponential")

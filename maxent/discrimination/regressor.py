@@ -222,7 +222,7 @@ for kernel="precomputed"
             range is below a thousandth of the targets' standard deviation.
         """
         bias, tol = self._check_machine_parameters()
-        margin = self._checked_margin()
+        margin = regression_margin(self.margin, self.sharpness, self.epsilon)
         if data_is_partitioned(X, y, sample_weight):
             return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
         X, y = self._validated(X, y, y_numeric=True)
@@ -255,17 +255,6 @@ for kernel="precomputed"
         if result.converged:
             warn_of_constant(self, rows, y, keep)
         return self
-
-    def _checked_margin(self):
-        """Margin prior of the parameters, with a finite loss."""
-        epsilon = v.check_nonnegative("epsilon", self.epsilon)
-        margin = regression_margin(self.margin, self.sharpness, epsilon)
-        if not margin.unit_potential.finite_loss:
-            raise ValueError(
-                f"margin={margin!r} has no finite loss to prove a regression by; use "
-                "margin='hinge' with a large C for a hard tube."
-            )
-        return margin
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
         """Fit to rows in blocks; the sample gives origin and unit."""

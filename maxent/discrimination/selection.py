@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
-from maxent._support.fitted import (
-    CertifiedState,
-    check_fitted,
-    check_fitted_classes,
-    check_scores,
-    fresh_state,
-)
+from maxent._support.fitted import check_fitted_classes, fresh_state
 from maxent._support.progress import progress_of, with_progress
-from maxent._support.remedies import ONE_AGAINST_REST, SCALE_FEATURES
-from maxent._support.results import store_certificate, warn_not_converged
+from maxent._support.remedies import ONE_AGAINST_REST
+from maxent._support.results import warn_not_converged
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     Bias,
     ClassWeight,
     FloatArray,
-    IntArray,
     MarginName,
     MatrixLike,
     NDArray,
 )
-from maxent._support.validation import names_of_columns, user_stacklevel
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
-from maxent.discrimination._far_rows import at_zero, near_zero
+from maxent.discrimination._far_rows import near_zero
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._probabilities import ProbabilitiesMixin
+from maxent.discrimination._switched_features import SwitchedFeaturesMixin
 from maxent.discrimination.duals._selection_dual import solve_selection
-from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 from maxent.discrimination.margins.base import MarginPrior
 
 # Of nine rows to one, three draws of ten features chose none or half of the right ones
 _UNEQUAL = 4.0
-_FACTOR = re.compile(r"(\d+\.?\d*|\.\d+)\*prior")  # of the prior odds
 
 
 class MEDFeatureSelector(
-    CertifiedState, SelectorMixin, ProbabilitiesMixin, ClassifierMixin, BaseEstimator
+    SwitchedFeaturesMixin, ProbabilitiesMixin, ClassifierMixin, BaseEstimator
 ):
     """Linear classification with a random switch on every feature.
 
@@ -108,6 +95,7 @@ n_features_in_
 
     See Also
     --------
+    MEDRegressionSelector : The same for targets that are numbers.
     MEDClassifier : The same without switches, with kernels.
 
     Notes
@@ -132,11 +120,6 @@ n_features_in_
     """
 
     classes_: NDArray[Any]
-    coef_: FloatArray
-    inclusion_proba_: FloatArray
-    intercept_: FloatArray
-    support_: IntArray
-    dual_coef_: FloatArray
     loo_bound_: float
 
     def __init__(
@@ -169,7 +152,6 @@ n_features_in_
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
         return tags
 
     @fresh_state
@@ -221,7 +203,8 @@ n_features_in_
         weight = weight * margin.unit_weight(self.C)
 
         def store(model, found):
-            model._store(*found, signs, keep, origin)
+            result, inclusion = found
+            model._store(result, inclusion, signs * result.lam, keep, origin)
 
         result, _ = found = solve_selection(
             data, signs, weight=weight, callback=progress_of(self, store), **options
@@ -231,137 +214,24 @@ n_features_in_
         if not result.converged:
             name, max_iter = "MEDFeatureSelector", options["max_iter"]
             warn_not_converged(name, result, tol, max_iter, data)
-        elif not self._get_support_mask().any():
-            self._warn_of_no_feature(np.bincount(codes, weight))
+        else:
+            self._warn_unless_selected(np.bincount(codes, weight))
         return self
 
     def _checked_options(self):
         """Options of the solver, by the parameters."""
-        v.check_positive("C", self.C)
         v.check_number("sharpness", self.sharpness)
-        self._check_selection()
-        tol, max_iter = v.check_stop(self.tol, self.max_iter)
-        bias = v.check_bias(self.bias)
-        p0 = self._checked_prior()
-        margin = classification_margin(self.margin, self.sharpness)
-        if margin.unit_potential.hard:
-            raise ValueError(
-                f"margin={self.margin!r} is not available with switches: the cost of a "
-                "scaled machine is not quadratic; use margin='exponential' with a "
-                "large C."
-            )
-        return {
-            "margin": margin,
-            "prior_inclusion": p0,
-            "bias": bias,
-            "tol": tol,
-            "max_iter": max_iter,
-        }
+        return self._solver_options(classification_margin(self.margin, self.sharpness))
 
-    def _validated(self, X, *y):
-        """Checked X, or X and y."""
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-            found = validated(self, X, *y, accept_sparse="csr", dtype=np.float64)
-        rows, columns = found[0] if y else found, names_of_columns(self)
-        v.check_range("X", rows, LARGEST_FEATURE, at=True, columns=columns)
-        return found
-
-    def _rows_to_fit(self, X, keep):
-        """Dense rows of positive weight."""
-        data = X if len(keep) == X.shape[0] else X[keep]
-        return data.toarray() if hasattr(data, "toarray") else data
-
-    def _store(self, result, inclusion, signs, keep, origin):
-        inside = np.flatnonzero(result.lam)
-        self.inclusion_proba_ = inclusion
-        self.support_ = keep[inside]
-        self.dual_coef_ = (signs * result.lam)[None, inside]
-        self.coef_ = result.coef[None, :]
-        self.intercept_ = at_zero(np.array([result.bias]), self.coef_, origin)
-        store_certificate(self, result)
-
-    def _checked_prior(self):
-        p0 = v.check_positive("prior_inclusion", self.prior_inclusion)
-        if p0 > 1:
-            raise ValueError(
-                f"prior_inclusion={p0!r} is a probability and must be in (0, 1]."
-            )
-        return p0
-
-    def _check_selection(self):
-        """Factor of the prior odds that `threshold` names; None if it is a number."""
-        if self.max_features is not None:
-            v.check_count("max_features", self.max_features)
-        threshold = self.threshold
-        if isinstance(threshold, str):
-            found = _FACTOR.fullmatch(threshold.replace(" ", ""))
-            factor = float(found[1]) if found else 0.0
-            if not 0 < factor < np.inf:
-                raise ValueError(
-                    f"threshold={v.shown(threshold)} is not known; use a number, or a "
-                    "factor of the prior odds such as '2*prior'."
-                )
-            return factor
-        if not (v.is_real(threshold) and threshold == -np.inf):
-            v.check_number("threshold", threshold)
-        return None
-
-    @property
-    def threshold_(self) -> float:
-        """Inclusion probability that a selected feature exceeds."""
-        check_is_fitted(self)
-        factor = self._check_selection()
-        if factor is None:
-            return float(self.threshold)
-        p0 = self._checked_prior()
-        if p0 == 1:  # all features are in use, whatever the rows say
-            return -np.inf
-        return float(factor * p0 / (1.0 - p0 + factor * p0))
-
-    def _warn_of_no_feature(self, class_costs):
-        """Warn with what helps, where classes of these costs are unequal that first."""
-        most = float(self.inclusion_proba_.max())
-        balance = ""
+    def _warn_unless_selected(self, class_costs):
+        """Warn where no feature passes, of classes of unequal costs first."""
+        if self._get_support_mask().any():
+            return
+        first = ""
         if _UNEQUAL * class_costs.min() < class_costs.max():
             rare = v.shown(self.classes_[class_costs.argmin()])
-            balance = f"Class {rare} is rare: set class_weight='balanced'. Otherwise l"
-        warnings.warn(
-            f"MEDFeatureSelector: no feature passes threshold={self.threshold!r}, an "
-            f"inclusion probability above {self.threshold_:.3g}; the largest is "
-            f"{most:.3g}, with prior_inclusion={self.prior_inclusion!r}. "
-            f"{balance or 'L'}ower the threshold, raise C, set max_features with "
-            f"threshold=-np.inf, or {SCALE_FEATURES}.",
-            UserWarning,
-            stacklevel=user_stacklevel(),
-        )
-
-    def _get_support_mask(self):
-        threshold = self.threshold_
-        inclusion = self.inclusion_proba_
-        check_fitted("inclusion_proba_", inclusion, (self.n_features_in_,))
-        mask = inclusion > threshold
-        if self.max_features is not None:
-            best = np.argsort(-inclusion, kind="stable")[: self.max_features]
-            mask[np.setdiff1d(np.arange(len(mask)), best)] = False
-        return mask
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """Names of the selected features.
-
-        Parameters
-        ----------
-        input_features : array-like of str (n_features,), optional
-            Names of all features; by default those of the training frame, or x0, x1 ...
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        self._get_support_mask()  # as many probabilities as features to be named
-        return super().get_feature_names_out(input_features)
+            first = f"Class {rare} is rare: set class_weight='balanced'. Otherwise l"
+        self._warn_of_no_feature(first)
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values, positive for ``classes_[1]``.
@@ -377,13 +247,8 @@ n_features_in_
             In margin units.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         check_fitted_classes(self.classes_)
-        check_fitted("coef_", self.coef_, (1, self.n_features_in_), once=True)
-        check_fitted("intercept_", self.intercept_, (1,))
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
-        return check_scores(scores, X)
+        return self._linear_scores(X)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Class labels.

@@ -111,7 +111,7 @@ class MarginPriorDisplay:
         Parameters
         ----------
         estimator : estimator with a margin prior, or a Pipeline that ends in one
-            MEDClassifier, MEDFeatureSelector or MEDRegressor, fitted or not.
+            MEDClassifier, MEDRegressor or a feature selector, fitted or not.
         ax : array-like of Axes, optional
             One per part; None makes a figure.
         **kwargs
@@ -132,7 +132,7 @@ class MarginPriorDisplay:
         ):
             raise refusal(
                 estimator,
-                "a MEDClassifier, MEDFeatureSelector or MEDRegressor, which have a "
+                "a MEDClassifier, MEDRegressor or feature selector, which have a "
                 "margin prior; for a prior itself use MarginPriorDisplay([prior]).",
             )
         if hasattr(e, "epsilon"):

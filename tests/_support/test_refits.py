@@ -93,6 +93,10 @@ WORK = {
         [({}, REAL, np.where(np.arange(60) % 3, TWO, -1))],
         "discrimination.labels.partial_labels:alternate",
     ),
+    "MEDRegressionSelector": (
+        [({}, REAL, REAL[:, 1])],
+        "regression_selection:solve_selection",
+    ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
     "MEDSequenceOutlierDetector": (
         [({"n_init": 2, "random_state": 0}, CODES, None)],

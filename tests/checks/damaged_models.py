@@ -369,6 +369,7 @@ ESTIMATORS = {
     ),
     "regressor": _rows(_of("MEDRegressor")),
     "selector": _rows(_of("MEDFeatureSelector", 0.5)),
+    "selector of numbers": _rows(_of("MEDRegressionSelector", 0.5)),
     "gaussian": _rows(_of("MEDGaussianClassifier")),
     "gaussian_three": _rows(_of("MEDGaussianClassifier", tol=1e-4), classes=3),
     "bayes_net": _codes(_of("MEDBayesNetClassifier")),

@@ -130,6 +130,9 @@ def calls():
             *(lambda X, y: (X, X[:, 0] + y))(*_classes(8000, 10)),
         ),
         "selector": lambda: fit(maxent.MEDFeatureSelector(), *_classes(20_000, 300)),
+        "selector of numbers": lambda: fit(
+            maxent.MEDRegressionSelector(), *_classes(20_000, 300)
+        ),
         "partial labels": lambda: fit(
             maxent.MEDPartialLabelClassifier(maxent.MEDClassifier(n_jobs=1)),
             *(lambda X, y: (X, np.where(np.arange(len(y)) < 400, y, -1)))(

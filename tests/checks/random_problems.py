@@ -266,6 +266,24 @@ def selector(rng):
     return maxent.MEDFeatureSelector(**options), X, labels(rng, X, 2), None
 
 
+def selector_of_numbers(rng):
+    import maxent
+
+    X = features(rng, _size(rng))
+    y = X[:, 0] / (np.abs(X[:, 0]).max() or 1.0) + _power(rng, -3, 0) * rng.normal(
+        size=len(X)
+    )
+    options = {
+        "margin": str(rng.choice(TUBES)),
+        "C": _power(rng, -2, 4),
+        "epsilon": float(rng.choice([0.0, 0.1])),
+        "prior_inclusion": _power(rng, -6, 0),
+        "bias": [None, "flat", 1.0][rng.integers(3)],
+    }
+    machine = maxent.MEDRegressionSelector(**options)
+    return machine, X, _power(rng, -3, 6) * y, _weights(rng, len(X))
+
+
 def gaussian(rng):
     import maxent
 
@@ -942,6 +960,7 @@ ESTIMATORS = {
     "classifier": classifier,
     "regressor": regressor,
     "selector": selector,
+    "selector of numbers": selector_of_numbers,
     "gaussian": gaussian,
     "bayes_net": bayes_net,
     "trees": trees,

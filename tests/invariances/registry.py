@@ -108,10 +108,12 @@ DISTANCE_MACHINES = (
 )
 PENALISED = (
     "MEDClassifier, linear; MEDRegressor, linear; MEDFeatureSelector; "
+    "MEDRegressionSelector; "
     "MaxEntClassifier; solve_linear_dual; M3E*; alpha_path"
 )
 SPARSE = (
-    "MEDClassifier*; MEDRegressor*; MEDFeatureSelector; MEDPartialLabelClassifier; "
+    "MEDClassifier*; MEDRegressor*; MEDFeatureSelector; MEDRegressionSelector; "
+    "MEDPartialLabelClassifier; "
     "MaxEntClassifier*; solve_kernel_dual; solve_linear_dual; DirichletCounts; "
     "js_kernel; heat_kernel; ProductKernel; fit_maxent; MaxEntModel; SampledMaxEnt"
 )

@@ -197,11 +197,13 @@ def solve_feature_selection(
     bias="flat",
     weight=None,
     shape=1.0,
+    linear=None,
 ):
     """Feature selection dual (section 6): lam (T,), coef (d,), switch (d,).
 
     ``S(lam) = sum_i A(W_i) + (s2/2)(y'lam)^2``, ``W = X'(y lam)``,
-    ``A(W) = log(1 - p0 + p0 exp(W^2/2))``.
+    ``A(W) = log(1 - p0 + p0 exp(W^2/2))``. For regression every row stands twice, with
+    y = +1 and -1, the level -epsilon and the `linear` coefficient y times its target.
     """
     if kind == "fixed":
         raise ValueError("feature selection: no primal value for fixed margins")
@@ -230,7 +232,8 @@ def solve_feature_selection(
     pots = Potentials(
         kind, _per_row(level, T)[rows], _per_row(rate, T)[rows], w[rows], shape
     )
-    dual = Dual(pots, smooth, np.zeros(len(rows)), ys if flat else None)
+    lin = np.zeros(T) if linear is None else np.asarray(linear, dtype=float)
+    dual = Dual(pots, smooth, lin[rows], ys if flat else None)
     found, nu, J, G, gap, _ = maximise(dual, "cp")
     lam = np.zeros(T)
     lam[rows] = found

@@ -164,18 +164,21 @@ def _line_search(rows, R, lam, step, J, expected):
 
 
 def solve_selection(
-    X, y, margin, prior_inclusion, bias, weight, *, tol, max_iter, callback=None
+    X, y, margin, prior_inclusion, bias, weight, *, tol, max_iter, q=None, callback=None
 ):
     """Solve the dual of feature selection by interior point.
 
     Parameters
     ----------
     X : ndarray (n, d)
-    y : ndarray (n,) of -1 and +1
+    y : ndarray (n,)
+        Sign of each constraint, -1 or +1, or the mean of an uncertain label.
     margin : MarginPrior
-    prior_inclusion : float in (0, 1)
+    prior_inclusion : float in (0, 1]
     bias : "flat", float or None
     weight : ndarray (n,)
+    q : ndarray (n,), optional
+        Level of each constraint, that of the prior by default.
     callback : callable(n_iter, objective, gap) or None
 
     Returns
@@ -185,7 +188,7 @@ def solve_selection(
     inclusion : ndarray (d,)
     """
     n = len(y)
-    rows = Rows.of(margin, weight)
+    rows = Rows.of(margin, weight, q)
     gaussian = bias not in ("flat", None)
     extra = np.sqrt(bias) * y[:, None] if gaussian else np.empty((n, 0))
     R = SwitchedFeatures(y[:, None] * X, extra, prior_inclusion)

@@ -274,8 +274,8 @@ class SelectionMachines:
         """Fitted estimator of a machine."""
         model = copy.copy(self.estimator)
         result = replace(machine.result, gap=machine.gap)
-        given = self.labels.keep, self.origin
-        model._store(result, machine.more, machine.p, *given)
+        given = machine.p * result.lam, self.labels.keep, self.origin
+        model._store(result, machine.more, *given)
         model.loo_bound_ = np.nan
         return without_names(model)
 

@@ -10,7 +10,12 @@ from oracles.dual_cvxopt import (
 )
 from problems import overlapping
 
-from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
+from maxent import (
+    MEDClassifier,
+    MEDFeatureSelector,
+    MEDRegressionSelector,
+    MEDRegressor,
+)
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,
@@ -260,6 +265,35 @@ def test_feature_selection(margin, bias, p0, rng):
     agree(
         model.objective_, model.duality_gap_, model.decision_function(X), oracle, 1e-9
     )
+    np.testing.assert_allclose(model.inclusion_proba_, oracle.switch, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["exponential", "erlang", "laplace", "gaussian"])
+@biases
+@pytest.mark.parametrize("p0", [0.02, 0.5])
+def test_feature_selection_for_numbers(kind, bias, p0, rng):
+    X, _ = features(rng)
+    y = 40.0 + 7.0 * (X[:, 0] + 0.3 * rng.normal(size=T))
+    w = row_weights(rng, True)
+    mean = np.average(y, weights=w)
+    scale = np.sqrt(np.average((y - mean) ** 2, weights=w))
+    z = (y - (mean if bias == "flat" else 0.0)) / scale
+    sides, twice = np.repeat([1.0, -1.0], T), [*range(T)] * 2
+    oracle = solve_feature_selection(
+        *(X[twice], sides, kind, -0.1, 4.0, p0, bias),
+        weight=1.7 * w[twice],
+        shape=SHAPE,
+        linear=sides * z[twice],
+    )
+    margin = tube(kind, 0.1)
+    C = 1.7 / margin.unit_weight(1.0)
+    model = MEDRegressionSelector(p0, C, margin=margin, bias=bias, tol=1e-9)
+    model.fit(X, y, sample_weight=w)
+    assert model.converged_
+    assert model.target_scale_ == pytest.approx(scale, rel=1e-12)
+    centre = mean if bias == "flat" else 0.0
+    f = np.tile((model.predict(X) - centre) / scale, 2)
+    agree(model.objective_, model.duality_gap_, f, oracle, 1e-9)
     np.testing.assert_allclose(model.inclusion_proba_, oracle.switch, atol=1e-3)
 
 

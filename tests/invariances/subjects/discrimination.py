@@ -24,6 +24,7 @@ estimator(
 estimator("MEDRegressor, rbf", kinds.targets, D.MEDRegressor(**TIGHT))
 estimator("MEDRegressor, linear", kinds.targets, D.MEDRegressor("linear", **TIGHT))
 estimator("MEDFeatureSelector", kinds.labelled, D.MEDFeatureSelector(**TIGHT))
+estimator("MEDRegressionSelector", kinds.targets, D.MEDRegressionSelector(**TIGHT))
 estimator("MEDGaussianClassifier", kinds.labelled, D.MEDGaussianClassifier(**TIGHT))
 estimator(
     "MEDGaussianClassifier, three",
