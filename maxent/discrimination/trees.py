@@ -56,9 +56,12 @@ class MEDTreeClassifier(CategoricalClassifier):
     ----------
     parameters : {"fixed", "dirichlet"}, default="fixed"
         "fixed": the tables of a class are the smoothed shares of its rows, and the
-        structure is random, all trees equally probable before training. "dirichlet":
-        tables and structure are random, and the Bayes posterior of the class is the
-        prior.
+        structure is random. "dirichlet": tables and structure are random, and the
+        tables start from the Bayes posterior of the class.
+    structures : {"auto", "uniform", "posterior"}, default="auto"
+        Trees before training: "uniform", all alike but for `edge_prior`, or
+        "posterior", as probable as the rows of the class make them. "auto" is
+        "uniform" for fixed and "posterior" for Dirichlet tables.
     C : float, default=5.0
         Rate of the margin prior, > 0. It caps every multiplier, except for "gaussian",
         whose multipliers are unbounded, and "fixed", which has no rate. A multiplier of
@@ -157,7 +160,8 @@ n_iter_, converged_, n_features_in_
 
     References
     ----------
-    Jaakkola, Meila & Jebara (1999), sections 3.3-3.7.
+    Jaakkola, Meila & Jebara (1999), sections 3.3-3.7; section 3.5 is
+    ``parameters="dirichlet"`` with ``structures="uniform"``.
 
     Examples
     --------
@@ -183,6 +187,7 @@ n_iter_, converged_, n_features_in_
         parameters: Literal["fixed", "dirichlet"] = "fixed",
         C: float = 5.0,
         *,
+        structures: Literal["auto", "uniform", "posterior"] = "auto",
         margin: MarginName | MarginPrior = "exponential",
         level: float | str | None = None,
         ess: float = 1.0,
@@ -199,6 +204,7 @@ n_iter_, converged_, n_features_in_
     ) -> None:
         self.parameters = parameters
         self.C = C
+        self.structures = structures
         self.margin = margin
         self.level = level
         self.ess = ess
@@ -228,6 +234,8 @@ n_iter_, converged_, n_features_in_
 
     def _check_parameters(self):
         v.check_choice("parameters", self.parameters, ("fixed", "dirichlet"))
+        choices = ("auto", "uniform", "posterior")
+        v.check_choice("structures", self.structures, choices)
         self._by_predictive()
         if self.parameters == "dirichlet":
             v.check_positive("ess", self.ess)
@@ -248,18 +256,26 @@ n_iter_, converged_, n_features_in_
         what = f"fitting {m} classes to X with a sum of categories"
         check_memory(what, D, 8 * tables * D**2)
         blocks = []
+        by_rows = self.structures == "posterior"
         if self.parameters == "fixed":
             rows = complete_rows(X, sizes)
-        for k in range(len(self.classes_)):
+        else:
+            prior = DirichletTrees(float(self.ess), sizes, edges)
+            by_rows |= self.structures == "auto"
+        for k in range(m):
             own = codes == k
-            if self.parameters == "dirichlet":
-                prior = DirichletTrees(float(self.ess), sizes, edges)
-                bind = partial(prior.block, X)
-                blocks.append(self._class_block(bind, k, own, weight))
-                continue
-            part = rows.part(np.flatnonzero(own))
-            tables = class_tables(self, part, weight[own], k, edges)
-            blocks.append(tables.block(X))
+            if self.parameters == "fixed":
+                part = rows.part(np.flatnonzero(own))
+                start = class_tables(self, part, weight[own], k, edges)
+            elif by_rows:
+                start = prior
+            else:  # the counts of the rows, the trees as they were
+                learnt = self._class_block(partial(prior.posterior, X), k, own, weight)
+                start = DirichletTrees(learnt.pseudo_counts, sizes, edges)
+            bind = partial(start.block, X)
+            blocks.append(
+                self._class_block(bind, k, own, weight) if by_rows else bind()
+            )
         return blocks
 
     def _level(self, level, blocks, pairs):

@@ -5,8 +5,10 @@ import pytest
 from oracles import block_dual as dual_oracle
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import agree
+from oracles.spanning_trees import all_trees
 from oracles.tree_problems import categories, classes
 from refusals import refused
+from scipy.special import logsumexp
 
 from maxent import MEDTreeClassifier
 from maxent._optimize.hessian_products import FreeHessian
@@ -86,6 +88,53 @@ def test_both_solvers_and_a_general_one_agree(parameters, bias, rng):
     if bias is not None:
         b = np.ravel(other.bias)[0]
         assert model.intercept_[0] == pytest.approx(b, rel=1e-3, abs=1e-3)
+
+
+@KINDS
+@pytest.mark.parametrize("structures", ["uniform", "posterior"])
+def test_trees_start_from_the_structures_asked_for(parameters, structures, rng):
+    """Objective and posterior by sums over the list of all trees."""
+    X, y = categories(rng, 16, 4)
+    level, C, sign = 12.0, 2.0, np.where(y == 1, 1.0, -1.0)
+    model = MEDTreeClassifier(
+        parameters, C, structures=structures, level=level, bias=None, tol=1e-11
+    ).fit(X, y)
+    assert model.converged_ and model.objective_ > 0.01
+    lam = np.zeros(16)
+    lam[model.support_] = np.abs(model.dual_coef_[0])
+    sizes, edges = [len(c) for c in model.categories_], all_trees(4)
+    codes = model._encode(X)
+    want = np.sum(level * lam + np.log1p(-lam / C))
+    for k, side in enumerate((-1.0, 1.0)):
+        own = (y == k).astype(float)
+        nothing = oracle.pair_tables(codes, 0.0 * own, sizes, 1.0)
+        tables = oracle.pair_tables(codes, own, sizes, 1.0)
+        logs = oracle.tree_log_probs(tables, codes, 4)
+        log_prior = np.zeros(len(logs))
+        if structures == "posterior":  # by the evidence of the rows of the class
+            log_prior = (
+                logs @ own
+                if parameters == "fixed"
+                else oracle.dirichlet_log_partitions(nothing, codes, own, 4)
+            )
+        log_prior = log_prior - logsumexp(log_prior)
+        a = side * sign * lam
+        rise = (
+            logs @ a
+            if parameters == "fixed"
+            else oracle.dirichlet_log_partitions(tables, codes, a, 4)
+        )
+        log_z = logsumexp(log_prior + rise)
+        want -= log_z
+        p = np.exp(log_prior + rise - log_z)
+        marginals = np.zeros((4, 4))
+        for tree, probability in zip(edges, p, strict=True):
+            for u, v in tree:
+                marginals[u, v] += probability
+        np.testing.assert_allclose(
+            np.triu(model.edge_probabilities_[k]), marginals, atol=1e-8
+        )
+    assert model.objective_ == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("m", [2, 3])

@@ -53,6 +53,11 @@ estimator(
     kinds.codes,
     D.MEDTreeClassifier("dirichlet", ess=20.0, **TIGHT),
 )
+estimator(
+    "MEDTreeClassifier, uniform",
+    kinds.codes,
+    D.MEDTreeClassifier("dirichlet", structures="uniform", ess=20.0, **TIGHT),
+)
 estimator("ChowLiuClassifier", kinds.codes, D.ChowLiuClassifier(), FORMULA)
 KNOWN_MISSING = {"missing": "category"}
 for name, machine in {
