@@ -288,8 +288,10 @@ class DirichletCounts(DirichletTables):
         return X
 
 
-def check_table(k: int, table: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Pseudo-counts > 0 of this shape, as a copy."""
+def check_table(
+    k: int, table: ArrayLike, shape: tuple[int, ...], zeros: bool = False
+) -> FloatArray:
+    """Pseudo-counts > 0 of this shape, as a copy; with `zeros` one a row."""
     table = np.array(v.as_doubles(f"pseudo_counts[{k}]", table))
     if table.shape != shape:
         raise ValueError(
@@ -299,12 +301,14 @@ def check_table(k: int, table: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     if not table.size:
         raise ValueError(f"pseudo_counts[{k}] is empty; a table needs categories.")
     if not np.isfinite(table).all() or not (table > 0).all():
-        raise ValueError(
-            f"pseudo_counts[{k}] has entries that are not > 0; every category needs a "
-            "positive pseudo-count."
-        )
+        possible = zeros and np.isfinite(table).all() and (table >= 0).all()
+        if not (possible and (table > 0).any(axis=-1).all()):
+            raise ValueError(
+                f"pseudo_counts[{k}] has entries that are not > 0; every "
+                f"{'row' if zeros else 'category'} needs a positive pseudo-count."
+            )
     v.check_range(f"pseudo_counts[{k}]", table)
-    if (table < _checks.SMALLEST).any():
+    if ((table < _checks.SMALLEST) & (table != 0)).any():
         raise ValueError(
             f"pseudo_counts[{k}] has entries below {_checks.SMALLEST:g}; they leave "
             "double precision."

@@ -189,7 +189,8 @@ def test_rounds_of_detectors_under_tiny_pseudo_counts(rng):
         start, moves, table = map(expected_logs, (q.start, q.transition, q.emission))
         X = [rng.integers(0, O, size=n) for n in (5, 1, 3)]
         found = symbol_sequences(X, n_symbols=int(O))
-        problem = CategoricalChains(found, S, 1.0, np.ones(3), int(O))
+        counts = dict.fromkeys(("start", "transition", "emission"), 1.0)
+        problem = CategoricalChains(found, S, counts, np.ones(3), int(O))
         hidden = problem._pass(start, moves, table)
         starts, switches, _ = hidden.expected
         for x, bound, first, pairs in zip(X, hidden.bound, starts, switches):

@@ -105,10 +105,12 @@ class MixtureRounds:
 class ChainRounds:
     """A hidden Markov model of symbols, by enumeration of all state paths.
 
-    Hidden posteriors are lists of arrays (n_paths,) over `paths[t]`.
+    Hidden posteriors are lists of arrays (n_paths,) over `paths[t]`. `alpha` holds the
+    pseudo-counts of all cells, 0 of those that never occur; paths over these are left
+    out.
     """
 
-    def __init__(self, sequences, n_states, n_symbols, unit=None):
+    def __init__(self, sequences, n_states, n_symbols, unit=None, alpha=None):
         self.S, self.M, self.n = n_states, n_symbols, len(sequences)
         self.unit = np.ones(self.n) if unit is None else unit
         self.counts = []  # of every sequence (n_paths, cells): start, moves, symbols
@@ -128,6 +130,9 @@ class ChainRounds:
             self.counts.append(np.array(every))
         sizes = [n_states] * (1 + n_states) + [n_symbols] * n_states
         self.ends = np.concatenate([[0], np.cumsum(sizes)])
+        self.alpha = np.ones(self.ends[-1]) if alpha is None else alpha
+        never = self.alpha == 0
+        self.counts = [c[(c[:, never] == 0).all(axis=1)] for c in self.counts]
 
     def expected(self, Q):
         """Expected statistics (n, cells), in the unit of the constraints."""
@@ -137,16 +142,18 @@ class ChainRounds:
     def log_partition(self, a, Q):
         n, total = a @ self.expected(Q), 0.0
         for lo, hi in itertools.pairwise(self.ends):
-            own = n[lo:hi]
-            total += gammaln(hi - lo) - gammaln(hi - lo + own.sum())
-            total += gammaln(1.0 + own).sum()
+            alpha, own = self.alpha[lo:hi], n[lo:hi]
+            total += gammaln(alpha.sum()) - gammaln(alpha.sum() + own.sum())
+            alpha, own = alpha[alpha > 0], own[alpha > 0]
+            total += (gammaln(alpha + own) - gammaln(alpha)).sum()
         return total
 
     def logs(self, a, Q):
-        n = 1.0 + a @ self.expected(Q)
-        out = np.empty_like(n)
+        n = self.alpha + a @ self.expected(Q)
+        out = np.zeros_like(n)  # of what never occurs, whose counts are zero
         for lo, hi in itertools.pairwise(self.ends):
-            out[lo:hi] = digamma(n[lo:hi]) - digamma(n[lo:hi].sum())
+            own = lo + np.flatnonzero(self.alpha[lo:hi])
+            out[own] = digamma(n[own]) - digamma(n[own].sum())
         return out
 
     def margins(self, a, Q):

@@ -41,10 +41,25 @@ _SMOOTHING = 0.01  # of the clusterings that Gaussian states start from
 
 
 class ChainTables(DirichletTables):
-    """Dirichlet priors of the rows of several tables; data are counts of all cells."""
+    """Dirichlet priors of the rows of several tables; data are counts of all cells.
+
+    Cells of pseudo-count zero never occur: they have no part in the distribution.
+    """
 
     def __init__(self, tables: list[FloatArray]) -> None:
-        self._set_cells([check_table(k, t, t.shape) for k, t in enumerate(tables)])
+        checked = [check_table(k, t, t.shape, zeros=True) for k, t in enumerate(tables)]
+        self._set_cells(checked)
+
+    def _set_cells(self, tables):
+        super()._set_cells(tables)
+        self._possible = self._alpha > 0
+        self._alpha = self._alpha[self._possible]
+        self._group = self._group[self._possible]
+
+    def _tables(self, alpha):
+        every = np.zeros(len(self._possible))
+        every[self._possible] = alpha
+        return super()._tables(every)
 
     def _with(self, tables):
         value = object.__new__(type(self))
@@ -54,6 +69,7 @@ class ChainTables(DirichletTables):
     def _prepare(self, X):
         # expected counts have no zeros: dense products are the quicker ones
         first = np.flatnonzero(np.diff(self._group, prepend=-1))
+        X = X if self._possible.all() else np.ascontiguousarray(X[:, self._possible])
         return X, np.add.reduceat(X, first, axis=1)
 
 
@@ -67,8 +83,8 @@ class ChainProblem(LatentProblem):
     ----------
     found : Sequences
     n_states : int
-    pseudo_count : float
-        Of every cell of every table.
+    pseudo_count : dict
+        Of ``start``, ``transition`` and ``emission``: of all cells, or arrays.
     unit : ndarray (n,)
         What log-likelihoods are multiplied by.
     weight : ndarray (n,)
@@ -81,7 +97,7 @@ class ChainProblem(LatentProblem):
         self,
         found: Sequences,
         n_states: int,
-        pseudo_count: float,
+        pseudo_count: dict[str, Any],
         unit: FloatArray,
         weight: FloatArray | None = None,
         n_jobs: int | None = None,
@@ -90,7 +106,13 @@ class ChainProblem(LatentProblem):
         self.unit, self.n_jobs = unit, n_jobs
         self.weight = np.ones(self.n) if weight is None else weight
         self.per_sequence = sp.diags_array(unit, format="csr")
-        self.pseudo_count = pseudo_count
+        self.pseudo_counts = [
+            np.broadcast_to(np.asarray(pseudo_count[name], dtype=float), shape)
+            for name, shape in (
+                ("start", (1, n_states)),
+                ("transition", (n_states, n_states)),
+            )
+        ]
         # fixed by the data, so that sums have the same bits for any number of threads
         self.order = np.argsort(-found.lengths, kind="stable")
 
@@ -140,7 +162,8 @@ class ChainProblem(LatentProblem):
             parts.append((own, counts))
         bound += self._tops(logs)
         shown = self._collected(parts)
-        complete = starts @ start + np.einsum("tij,ij->t", moves, transition)
+        complete = starts @ _of_possible(start)
+        complete += np.einsum("tij,ij->t", moves, _of_possible(transition))
         complete += self._emission_term(shown, logs)
         # rounding may leave an entropy of zero below it
         entropy = np.maximum(bound - complete, 0.0)
@@ -158,11 +181,14 @@ class ChainProblem(LatentProblem):
             at += k
 
     def start(self, rng):
-        return self._pass(*self._random(rng))
+        start, transition, logs = self._random(rng)
+        where = [np.where(counts > 0, 0.0, -np.inf) for counts in self.pseudo_counts]
+        return self._pass(start + where[0][0], transition + where[1], logs)
 
-    def _tables(self, *more):
-        c, S = self.pseudo_count, self.S
-        return ChainTables([np.full((1, S), c), np.full((S, S), c), *more])
+
+def _of_possible(logs):
+    """Logs, zero of what never happens and so has a count of zero."""
+    return np.where(np.isneginf(logs), 0.0, logs)
 
 
 class CategoricalChains(ChainProblem):
@@ -181,7 +207,8 @@ class CategoricalChains(ChainProblem):
         owner = np.repeat(np.arange(self.n), found.lengths)[seen]
         self.counts = np.zeros((self.n, n_symbols))  # of every symbol, by sequence
         np.add.at(self.counts, (owner, self.row[seen]), 1.0)
-        self.prior = self._tables(np.full((n_states, n_symbols), pseudo_count))
+        shown = np.broadcast_to(pseudo_count["emission"], (n_states, n_symbols))
+        self.prior = ChainTables([*self.pseudo_counts, np.array(shown, dtype=float)])
 
     def _rows_of_chunk(self, own):
         return self.M
@@ -241,7 +268,10 @@ class GaussianChains(ChainProblem):
         self.steps = np.flatnonzero(observed)
         self.owner = np.repeat(np.arange(self.n), lengths)[self.steps]
         self.X = np.ascontiguousarray(found.values[self.steps])
-        self.prior, self.diagonal = self._tables(), isinstance(prior, list)
+        self.prior, self.diagonal = (
+            ChainTables(self.pseudo_counts),
+            isinstance(prior, list),
+        )
         parts = [(prior, self.X)]
         if isinstance(prior, list):
             parts = list(zip(prior, np.hsplit(self.X, self.X.shape[1]), strict=True))

@@ -20,8 +20,10 @@ from maxent.models.chains.hmm import CategoricalHMM
 
 
 def expected_logs(counts: FloatArray) -> FloatArray:
-    """E log of the entries of rows with Dirichlet distributions."""
-    return np.asarray(psi(counts) - psi(counts.sum(axis=-1, keepdims=True)))
+    """E log of the entries of rows with Dirichlet distributions; -inf of count zero."""
+    logs = np.full(counts.shape, -np.inf)
+    logs[counts > 0] = psi(counts[counts > 0])
+    return np.asarray(logs - psi(counts.sum(axis=-1, keepdims=True)))
 
 
 def listed(X: Any, axes: int) -> Any:
@@ -62,9 +64,9 @@ class ChainPosterior:
     Parameters
     ----------
     start : array-like (n_states,)
-        Pseudo-counts of the first state, > 0.
+        Pseudo-counts of the first state, 0 of those that no sequence starts in.
     transition : array-like (n_states, n_states)
-        Pseudo-counts of the next state, > 0.
+        Pseudo-counts of the next state, 0 of moves that never happen.
     emission : array-like (n_states, n_symbols) or list of NormalInverseWishart
         Pseudo-counts of the symbols of every state; or the posterior of the Gaussian of
         every state, which with diagonal covariances is a list of those of its columns.
@@ -72,8 +74,8 @@ class ChainPosterior:
 
     def __init__(self, start: ArrayLike, transition: ArrayLike, emission: Any) -> None:
         S = len(v.as_doubles("start", start))
-        self.start = check_table(0, np.asarray(start), (S,))
-        self.transition = check_table(1, np.asarray(transition), (S, S))
+        self.start = check_table(0, np.asarray(start), (S,), zeros=True)
+        self.transition = check_table(1, np.asarray(transition), (S, S), zeros=True)
         self.emission = self._checked(emission, S)
 
     @staticmethod

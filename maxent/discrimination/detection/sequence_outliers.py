@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Number
 from typing import Any, Literal, Self
@@ -36,6 +37,7 @@ from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size, with_alphabet
 from maxent.models._component_search import groups_of_rows
+from maxent.models.chains._rules import check_counts, counts_of_tables
 
 EMISSIONS = ("categorical", "gaussian")
 COVARIANCES = ("full", "diagonal")
@@ -68,10 +70,12 @@ class MEDSequenceOutlierDetector(OutlierBase):
     n_symbols : int, optional
         Number of symbols, where codes are read; by default the largest code in training
         plus one.
-    pseudo_count : float, default=1.0
+    pseudo_count : float or dict, default=1.0
         Prior pseudo-count of every entry of the tables of first states, transitions and
-        symbols, > 0. Gaussian states have a prior worth one step, spread like the
-        steps within groups of them.
+        symbols, > 0; or those of ``"start"``, ``"transition"`` and ``"emission"``,
+        numbers or arrays of their shapes, 1.0 of what is left out. Zeros of the first
+        two never occur: ``np.triu`` of ones is a left-to-right chain. Gaussian states
+        have a prior worth one step, spread like the steps within groups of them.
     normalize : {"length", None}, default="length"
         "length": scores and level are per observed step, so that sequences of different
         length can be compared. None: they are of whole sequences, and long ones have
@@ -185,7 +189,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         alphabet: str | None = None,
         missing: str = "",
         n_symbols: int | None = None,
-        pseudo_count: float = 1.0,
+        pseudo_count: float | Mapping[str, ArrayLike] = 1.0,
         normalize: Literal["length"] | None = "length",
         level: float | None = None,
         quantile: float = 0.5,
@@ -296,7 +300,6 @@ class MEDSequenceOutlierDetector(OutlierBase):
         v.check_choice("covariance_type", self.covariance_type, COVARIANCES)
         if self.normalize is not None:
             v.check_choice("normalize", self.normalize, ("length",), " or None")
-        v.check_positive("pseudo_count", self.pseudo_count)
         if self.n_symbols is not None:
             v.check_count("n_symbols", self.n_symbols)
         v.check_jobs(self.n_jobs)
@@ -383,10 +386,11 @@ class MEDSequenceOutlierDetector(OutlierBase):
         weight: FloatArray,
         rng: np.random.Generator,
     ) -> ChainProblem:
-        shared = found, n_states, float(self.pseudo_count), unit
+        shared = found, n_states, self._checked_counts(n_states), unit
         if self.emission == "categorical":
             alphabet = vars(self).get("alphabet_")
             size = alphabet_size(found, alphabet, self.n_symbols)
+            check_counts(shared[2], "pseudo_count", emission=(n_states, size))
             self.n_symbols_ = size
             return CategoricalChains(*shared, size, weight, self.n_jobs)
         observed = self._observed(found)
@@ -399,6 +403,33 @@ class MEDSequenceOutlierDetector(OutlierBase):
         else:
             prior = prior(X, own, groups)
         return GaussianChains(*shared, prior, weight, self.n_jobs)
+
+    def _checked_counts(self, n_states):
+        """Pseudo-counts of every table, numbers or arrays."""
+        given = self.pseudo_count
+        counts = counts_of_tables("pseudo_count", given, 1.0)
+        if not isinstance(given, Mapping):
+            v.check_positive("pseudo_count", given)
+        elif "emission" in given and self.emission == "gaussian":
+            raise ValueError(
+                "pseudo_count['emission'] is of symbols, and emission='gaussian' has "
+                "a prior of its own; leave it out."
+            )
+        shapes = {"start": (n_states,), "transition": (n_states, n_states)}
+        check_counts(counts, "pseudo_count", **shapes)
+        for name, value in counts.items():
+            positive = np.atleast_1d(np.asarray(value) > 0)
+            if name == "emission" and not positive.all():
+                raise ValueError(
+                    "pseudo_count['emission'] must be > 0: a symbol that no state can "
+                    "show would make sequences impossible."
+                )
+            if not positive.any(axis=-1).all():
+                raise ValueError(
+                    f"pseudo_count[{name!r}] needs an entry > 0 in every row: a state "
+                    "that nothing can follow ends every sequence."
+                )
+        return counts
 
     @with_own_threads
     def score_samples(self, X: Any) -> FloatArray:

@@ -39,7 +39,7 @@ class Rules:
         fixed: Any = None,
         holdable: Mapping[str, tuple[int, ...]] | None = None,
     ) -> None:
-        self.counts = _pseudo_counts(smoothing)
+        self.counts = counts_of_tables("smoothing", smoothing)
         self.held = check_fixed(fixed, holdable)
 
     @property
@@ -63,30 +63,36 @@ class Rules:
         return with_held_members(new, old, self.held.get("emission"))
 
 
-def _pseudo_counts(smoothing: Any) -> dict[str, Any]:
-    """Pseudo-counts of every table."""
-    if not isinstance(smoothing, Mapping):
-        c = v.check_nonnegative("smoothing", smoothing)
+def counts_of_tables(
+    parameter: str, given: Any, default: float = _DEFAULT
+) -> dict[str, Any]:
+    """Pseudo-counts of every table, numbers or arrays; errors name the parameter."""
+    if not isinstance(given, Mapping):
+        c = v.check_nonnegative(parameter, given)
         return dict.fromkeys(_TABLES, c)
-    unknown = sorted(set(smoothing) - set(_TABLES), key=str)
+    unknown = sorted(set(given) - set(_TABLES), key=str)
     if unknown:
         raise ValueError(
-            f"smoothing has {unknown[0]!r}; its names are {', '.join(_TABLES)}."
+            f"{parameter} has {unknown[0]!r}; its names are {', '.join(_TABLES)}."
         )
-    counts: dict[str, Any] = dict.fromkeys(_TABLES, _DEFAULT)
-    for name, value in smoothing.items():
-        array = _checks.nonnegative_array(f"smoothing[{name!r}]", value)
+    counts: dict[str, Any] = dict.fromkeys(_TABLES, default)
+    for name, value in given.items():
+        array = _checks.nonnegative_array(f"{parameter}[{name!r}]", value)
         counts[name] = array if array.ndim else float(array)
     return counts
 
 
-def check_counts(counts: Mapping[str, Any], **shapes: tuple[int, ...]) -> None:
+def check_counts(
+    counts: Mapping[str, Any],
+    parameter: str = "smoothing",
+    **shapes: tuple[int, ...],
+) -> None:
     """Refuse arrays of pseudo-counts of other shapes than the tables."""
     for name, shape in shapes.items():
         own = np.shape(counts[name])
         if own and own != shape:
             raise ValueError(
-                f"smoothing[{name!r}] has shape {own}; a number or an array of shape "
+                f"{parameter}[{name!r}] has shape {own}; a number or an array of shape "
                 f"{shape} is expected."
             )
 

@@ -48,6 +48,11 @@ def cycle(rng, n, length=20, noise=0.1):
     return text, ["".join(rng.permutation(list(one))) for one in text]
 
 
+def alike(count):
+    """One pseudo-count for all tables."""
+    return dict.fromkeys(("start", "transition", "emission"), count)
+
+
 def random_logs(rng, S, M):
     start, transition = rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), size=S)
     return np.log(start), np.log(transition), np.log(rng.dirichlet(np.ones(M), size=S))
@@ -62,16 +67,33 @@ def settings(level, rate, weight, **options):
 # ---------------------------------------------------------------------------- rounds
 
 
-def test_rounds_are_those_of_enumerated_paths(rng):
+@pytest.mark.parametrize("tables", ["one for all", "a number each", "left to right"])
+def test_rounds_are_those_of_enumerated_paths(tables, rng):
     S, M, rate, level = 2, 3, 2.0, -2.0
     X = symbols(rng, 8, 5, M)
     unit = rng.uniform(0.5, 2.0, size=8)
     weight = rng.integers(1, 3, size=8).astype(float)
-    problem = CategoricalChains(symbol_sequences(X), S, 1.0, unit, M)
-    oracle = ChainRounds(X, S, M, unit)
+    counts = alike(1.0)
+    if tables == "a number each":
+        counts = {
+            "start": rng.uniform(0.2, 3.0, size=S),
+            "transition": rng.uniform(0.2, 3.0, size=(S, S)),
+            "emission": rng.uniform(0.2, 3.0, size=(S, M)),
+        }
+    elif tables == "left to right":
+        counts |= {
+            "start": np.array([2.0, 0.0]),
+            "transition": np.triu(np.ones((2, 2))),
+        }
+    shapes = {"start": (S,), "transition": (S, S), "emission": (S, M)}
+    alpha = [np.broadcast_to(counts[k], shape).ravel() for k, shape in shapes.items()]
+    problem = CategoricalChains(symbol_sequences(X), S, counts, unit, M)
+    oracle = ChainRounds(X, S, M, unit, np.concatenate(alpha))
     start, transition, table = random_logs(rng, S, M)
+    if tables == "left to right":
+        start[1] = transition[1, 0] = -np.inf
     logs = np.concatenate([start, transition.ravel(), table.ravel()])
-    scores = [c @ logs for c in oracle.counts]
+    scores = [c @ np.where(oracle.alpha > 0, logs, 0.0) for c in oracle.counts]
     Q = [np.exp(s - logsumexp(s)) for s in scores]
     hidden = problem._pass(start, transition, table)
     bound = unit * np.array([logsumexp(s) for s in scores])
@@ -107,7 +129,7 @@ def test_gaussian_states_are_those_of_enumerated_paths(rng):
     found, unit = vector_sequences(X), rng.uniform(0.5, 2.0, size=n)
     if np.isnan(found.values[:, 0]).all():
         return
-    problem = GaussianChains(found, S, 1.0, unit, PRIOR)
+    problem = GaussianChains(found, S, alike(1.0), unit, PRIOR)
     start, transition, _ = random_logs(rng, S, 2)
     shift = np.log(0.7)  # less than one in all
     emission = rng.normal(size=(len(problem.steps), S)) * 5.0
@@ -137,14 +159,15 @@ def test_divergence_never_rises_in_random_problems(kind, rng):
         unit = rng.uniform(0.3, 1.5, size=n)
         if kind == "categorical":
             found = symbol_sequences(symbols(rng, n, 12))
-            problem = CategoricalChains(found, S, rng.uniform(0.3, 2.0), unit, 3)
+            counts = alike(rng.uniform(0.3, 2.0))
+            problem = CategoricalChains(found, S, counts, unit, 3)
         else:
             X = [rng.normal(size=(rng.integers(2, 8), 2)) for _ in range(n)]
             X = [x + 4.0 * rng.integers(0, 2, size=(len(x), 1)) for x in X]
             prior = PRIOR
             if kind == "diagonal":
                 prior = [NormalInverseWishart([0.0], 0.5, 3.0, [[2.0]])] * 2
-            problem = GaussianChains(vector_sequences(X), S, 1.0, unit, prior)
+            problem = GaussianChains(vector_sequences(X), S, alike(1.0), unit, prior)
         hidden = problem.start(rng)
         level = float(np.median(hidden.bound)) + rng.uniform(-1.0, 1.0)
         todo = settings(level, rng.uniform(0.5, 10.0), np.ones(n), max_rounds=8)
@@ -154,6 +177,36 @@ def test_divergence_never_rises_in_random_problems(kind, rng):
         fell += D[0] - D[-1] > 1e-3
     assert worst <= 1e-9
     assert fell >= 2
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+def test_left_to_right_chains_never_go_back(emission, rng, tmp_path):
+    """Ten steps of each of three states, one after the other; shuffled are outliers."""
+    states = np.repeat([0, 1, 2], 10)
+    X = rng.normal(size=(30, 30, 1)) + 6.0 * states[:, None]
+    odd = [rng.permutation(x) for x in X]
+    if emission == "categorical":
+        X, odd = (
+            np.clip(np.round(x / 3.0), 0, 4).astype(int)[..., 0]
+            for x in (X, np.array(odd))
+        )
+    counts = {"start": [1.0, 0.0, 0.0], "transition": np.triu(np.ones((3, 3)))}
+    model = MEDSequenceOutlierDetector(
+        *(3,), emission=emission, pseudo_count=counts, random_state=0
+    ).fit(X)
+    q = model.posterior_
+    assert (q.transition[np.tril_indices(3, -1)] == 0).all()
+    assert (q.start[1:] == 0).all()
+    assert np.isfinite(model.score_samples(odd)).all()
+    labels = np.repeat([0, 1], 30)
+    scores = model.score_samples([*X, *odd])
+    assert roc_auc_score(labels, -scores) > 0.99
+    plain = q.expected_model()
+    assert plain.transition[2, 2] == 1.0
+    save(model, tmp_path / "m.npz")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.npz").score_samples(odd), scores[30:]
+    )
 
 
 # -------------------------------------------------------------------------- one state
@@ -389,7 +442,11 @@ BAD = {
     "n_states": [0, 2.5, "a"],
     "emission": ["gauss", None],
     "covariance_type": ["diag", None],
-    "pseudo_count": [0.0, -1.0, np.nan],
+    "pseudo_count": [
+        *(0.0, -1.0, np.nan, {"steps": 1.0}, {"start": -1.0}, {"emission": 0.0}),
+        *({"start": [1.0, 1.0, 1.0]}, {"start": [0.0, 0.0]}, {"transition": np.nan}),
+        *({"transition": [[1.0, 1.0], [0.0, 0.0]]}, {"emission": [[1.0, 0.0]] * 2}),
+    ],
     "normalize": ["steps", True],
     "n_init": [0],
     "n_symbols": [0, 1.5],
