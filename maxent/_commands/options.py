@@ -278,7 +278,7 @@ _GROUPS = {
             "n_init",
             {
                 **dict.fromkeys(("mixture", "dirichlet", "boltzmann", "rbm"), 20),
-                **{"motif": 4, "outliers": 3},
+                **{"motif": 4, "outliers": 3, "partial": 1},
             },
             "starts, of which the best is kept; of sequences of each hidden Markov "
             "model",

@@ -77,7 +77,7 @@ class JointLabels(Block):
         return self._at(a)[1] @ self.Y
 
 
-def enumerate_labels(machines, *, tol, max_iter, callback=None):
+def enumerate_labels(machines, *, tol, max_rounds, callback=None):
     """Solve the joint problem of kernel machines with few uncertain labels.
 
     A common weight u of the uncertain rows is a factor of the objective, and one of
@@ -86,8 +86,8 @@ def enumerate_labels(machines, *, tol, max_iter, callback=None):
     Parameters
     ----------
     machines : KernelMachines
-    tol, max_iter
-        As for :func:`solve_blocks`.
+    tol, max_rounds
+        As `tol` and `max_iter` of :func:`solve_blocks`.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def enumerate_labels(machines, *, tol, max_iter, callback=None):
         machines.margin,
         sample_weight=costs.rows.weight / unit,
         tol=tol,
-        max_iter=max_iter,
+        max_iter=max_rounds,
         callback=callback,
     )
     p = block.label_means(result.lam)

@@ -23,15 +23,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from maxent._support import validation as v
-from maxent._support.results import Report, Status, tell
+from maxent._support.results import Report, Status, relayed, tell
 from maxent._support.validation import user_stacklevel
 
 _LOOSE = 10.0  # times the tolerance of the estimator while label means move by one
 _WAIT = 2  # rounds before machines descend without label means
 _GRADIENT = 1e-5  # norm asked for, relative to the root of the objective
 _DESCENT = {"tol": 1e-5, "max_iter": 100}  # of the squared gradient
+_GUESSES = 3  # rows whose label a start guesses, or as many as have a label
 _MANY = 20  # rows that are not in one class by chance
 
 
@@ -71,12 +73,70 @@ def objective_of(costs, machine, p):
     return machine.penalty + costs.loss(p, machine.f) + costs.divergence(p)
 
 
-def alternate(machines, *, step, max_rounds, tol, callback=None):
+def label_starts(labels, n_init, rng):
+    """Label means to start from: those of the priors, then some with guesses.
+
+    A guess is a label for one to three of the uncertain rows, or for as many as have a
+    label, drawn from their priors. Of 24 problems of 14 rows, one start ended in the
+    least objective of all labellings in 11, ten such starts in 22, and ten draws of
+    all labels in 17.
+
+    Parameters
+    ----------
+    labels : LabelPriors
+    n_init : int
+    rng : Generator
+    """
+    yield labels.evidence
+    open_ = np.flatnonzero(np.isfinite(labels.half_odds))
+    most = min(max(_GUESSES, len(labels.keep) - len(open_)), len(open_))
+    for _ in range(n_init - 1 if len(open_) else 0):
+        rows = rng.choice(open_, size=rng.integers(1, most + 1), replace=False)
+        positive = rng.random(len(rows)) < expit(2.0 * labels.half_odds[rows])
+        start = labels.evidence.copy()
+        start[rows] = np.where(positive, 1.0, -1.0)
+        yield start
+
+
+def best_of_starts(method, machines, starts, callback=None, **options):
+    """The state of the lowest objective, and the objectives of all starts.
+
+    Parameters
+    ----------
+    method : callable
+        :func:`alternate` or :func:`descend`.
+    starts : list of ndarray
+        Label means.
+    callback : Listener or None
+        Told of the rounds of all starts, counted on.
+    """
+    best, objectives, done = None, [], 0
+    for k, start in enumerate(starts):
+        final = k == len(starts) - 1
+
+        def counted(report, before=done, final=final):
+            n_iter = before + report.n_iter
+            return replace(report, n_iter=n_iter, last=report.last and final)
+
+        listener = relayed(callback, counted)
+        state = method(machines, start=start, callback=listener, **options)
+        objectives.append(state.objective)
+        if best is None or state.objective < best.objective:
+            best = state
+        done += state.n_iter
+        if state.status is Status.STOPPED:
+            break
+    return best, np.array(objectives)
+
+
+def alternate(machines, *, start, step, max_rounds, tol, callback=None):
     """Alternate between machine and label means.
 
     Parameters
     ----------
     machines : KernelMachines, or alike
+    start : ndarray (n,)
+        Label means to begin with.
     step : float
         Share of the way to their minimisers that label means go in a round. Beyond 1 it
         is tried, and 1 taken where D would increase. From 1 on rounds may start from a
@@ -92,7 +152,7 @@ def alternate(machines, *, step, max_rounds, tol, callback=None):
     Rounds
     """
     costs = machines.costs
-    p = machines.labels.evidence
+    p = start
     machine = machines.train(p)
     D = objective_of(costs, machine, p)
     state = Rounds(machine, p, D, [D])
@@ -219,8 +279,8 @@ def warn_of_drift(model, state, labels, step):
     )
 
 
-def descend(machines, *, max_rounds, tol, callback=None):
-    """Minimise the risk by L-BFGS from the machine of the label priors.
+def descend(machines, *, start, max_rounds, tol, callback=None):
+    """Minimise the risk by L-BFGS from the machine of some label means.
 
     With every label mean at its best value the objective depends on the machine alone,
 
@@ -231,6 +291,8 @@ def descend(machines, *, max_rounds, tol, callback=None):
     Parameters
     ----------
     machines : KernelMachines
+    start : ndarray (n,)
+        Label means of the first machine.
     max_rounds : int
         Bound on the iterations.
     tol : float
@@ -242,7 +304,7 @@ def descend(machines, *, max_rounds, tol, callback=None):
     Rounds
         `history` has the objective after every iteration, and those of the last round.
     """
-    costs, start = machines.costs, machines.labels.evidence
+    costs = machines.costs
     first = machines.train(start)
     history, stopped = [objective_of(costs, first, start)], [False]
 

@@ -15,9 +15,16 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted_classes, fresh_state
 from maxent._support.progress import progress_of, with_progress
+from maxent._support.random_state import as_generator
 from maxent._support.results import Status, warn_not_converged
 from maxent._support.threads import single_threaded_blas
-from maxent._support.typing import ArrayLike, FloatArray, MatrixLike, NDArray
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    MatrixLike,
+    NDArray,
+    RandomState,
+)
 from maxent.discrimination._class_rows import labels_of
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.classifier import MEDClassifier
@@ -35,7 +42,9 @@ from maxent.discrimination.labels._label_priors import (
 )
 from maxent.discrimination.labels._label_rounds import (
     alternate,
+    best_of_starts,
     descend,
+    label_starts,
     warn_of_drift,
     warn_unsettled,
 )
@@ -107,6 +116,11 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     class_prior : float or "labelled", optional
         Probability of ``classes_[1]`` for rows without a label; "labelled" is its share
         among labelled rows. None is 1/2: such rows prefer no class.
+    n_init : int, default=1
+        Starts of "alternating" and "direct", >= 1; the one of the lowest objective is
+        kept. The first begins with the machine of the labelled rows, the others guess
+        the labels of a few more rows. A lower objective need not be more accurate where
+        the classes overlap; see the user guide.
     max_rounds : int, default=200
         Bound on the rounds, or on the iterations of the other methods.
     tol : float, default=1e-2
@@ -114,6 +128,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         value, and the last round has decreased the objective by less than ``tol**2``,
         relatively. The machines are trained to the `tol` of `estimator`. For "exact"
         the relative duality gap.
+    random_state : int, Generator, RandomState or None, default=None
+        Of the starts after the first.
     verbose : bool or int, default=False
         Print progress: time, round, objective and how far from `tol`.
 
@@ -136,6 +152,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         means, new machine. It never increases. For "direct" after every iteration, and
         after both halves of the round that ends it; for "exact" the dual objective at
         every certificate, which grows.
+    objectives_ : ndarray (n_init,)
+        Objective that every start has reached.
     label_change_ : float
         Largest distance of a label mean from its best value, compared with `tol`.
     duality_gap_ : float
@@ -187,6 +205,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     transduction_: NDArray[Any]
     estimator_: Any
     label_change_: float
+    objectives_: FloatArray
 
     def __init__(
         self,
@@ -195,16 +214,20 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         method: Literal["alternating", "direct", "exact"] = "alternating",
         step: float = 1.0,
         class_prior: float | Literal["labelled"] | None = None,
+        n_init: int = 1,
         max_rounds: int = 200,
         tol: float = 1e-2,
+        random_state: RandomState = None,
         verbose: int = False,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.step = step
         self.class_prior = class_prior
+        self.n_init = n_init
         self.max_rounds = max_rounds
         self.tol = tol
+        self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self):
@@ -261,7 +284,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         ConvergenceWarning
             If the tolerance is not met; the attributes say how far the fit came.
         """
-        step, max_rounds, tol = self._checked_parameters()
+        step, n_init, max_rounds, tol = self._checked_parameters()
+        rng = as_generator(self.random_state)
         kind = self._checked_kind()
         machine = clone(self._machine())
         rows, labels = self._rows_and_labels(machine, X, y, label_prior, sample_weight)
@@ -271,10 +295,20 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             model._store(machines, labels, state)
 
         callback = progress_of(self, store, task="round")
-        options = {"tol": tol, "callback": callback}
+        options = {"tol": tol, "max_rounds": max_rounds, "callback": callback}
         try:
             with single_threaded_blas():  # once: 5 % of the time of all rounds
-                state = self._run(machines, step, max_rounds, options)
+                if self.method == "exact":
+                    state = enumerate_labels(machines, **options)
+                    self.objectives_ = np.array([state.objective])
+                else:
+                    if self.method == "alternating":
+                        options["step"] = step
+                    method = alternate if self.method == "alternating" else descend
+                    starts = list(label_starts(labels, n_init, rng))
+                    state, self.objectives_ = best_of_starts(
+                        method, machines, starts, **options
+                    )
             self._store(machines, labels, state)
         finally:
             machines.close()
@@ -303,14 +337,6 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             machine = self.estimator_
             name = f"{type(machine).__name__} of the last round"
             warn_not_converged(name, result, float(machine.tol), machine.max_iter)
-
-    def _run(self, machines, step, max_rounds, options):
-        """The method, from the machine of the label priors to its end."""
-        if self.method == "exact":
-            return enumerate_labels(machines, max_iter=max_rounds, **options)
-        if self.method == "direct":
-            return descend(machines, max_rounds=max_rounds, **options)
-        return alternate(machines, step=step, max_rounds=max_rounds, **options)
 
     def _checked_kind(self):
         """Class of machines for the method asked for; refuse one that has none."""
@@ -346,8 +372,9 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
                 f"step={v.shown(self.step)} must be below 2; 1 goes all the way."
             )
         v.check_choice("method", self.method, _METHODS)
+        n_init = v.check_count("n_init", self.n_init)
         max_rounds = v.check_count("max_rounds", self.max_rounds)
-        return step, max_rounds, v.check_positive("tol", self.tol)
+        return step, n_init, max_rounds, v.check_positive("tol", self.tol)
 
     def _store(self, machines, labels, state):
         """Set the fitted attributes from where a method has ended."""

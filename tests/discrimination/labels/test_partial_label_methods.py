@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from refusals import refused
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 from maxent import (
     MEDBayesNetClassifier,
@@ -19,6 +20,8 @@ from maxent import (
 from maxent._optimize.kernel_descent import KernelDescent
 from maxent.discrimination import ExponentialMargin
 from maxent.discrimination.labels._joint_labels import JointLabels
+from maxent.discrimination.labels._label_priors import LabelPriors
+from maxent.discrimination.labels._label_rounds import label_starts
 
 ESTIMATORS = {
     "selector": MEDFeatureSelector(0.5, threshold=0.0),
@@ -45,6 +48,53 @@ def quiet(model, *args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*args, **options)
+
+
+@pytest.mark.parametrize("method", ["alternating", "direct"])
+def test_more_starts_leave_poor_minima(method, rng):
+    """Fourteen rows without structure, four of them with labels."""
+    falls = []
+    for _ in range(8):
+        X = rng.normal(size=(14, 3))
+        y = np.full(14, -1)
+        y[rng.permutation(14)[:4]] = [0, 1, 0, 1]
+        machine = MEDClassifier(C=10.0, bias=1.0)
+        one, many = (
+            quiet(
+                MEDPartialLabelClassifier(
+                    machine, method=method, n_init=k, random_state=3
+                ),
+                *(X, y),
+            )
+            for k in (1, 8)
+        )
+        assert one.objectives_.shape == (1,) and many.objectives_.shape == (8,)
+        assert many.objectives_[0] == pytest.approx(one.objective_, rel=1e-9)
+        assert many.objective_ == many.objectives_.min()
+        assert many.objective_ == many.objective_history_[-1]
+        assert (many.transduction_[y >= 0] == y[y >= 0]).all()
+        falls.append(many.objective_ / one.objective_)
+    assert min(falls) < 0.99
+    again = quiet(clone(many), X, y)
+    np.testing.assert_array_equal(again.label_mean_, many.label_mean_)
+
+
+def test_starts_guess_a_few_labels_by_their_priors(rng):
+    evidence = np.array([1.0, -1.0, 0.8, 0.0, 0.0, 0.0, -1.0])
+    half_odds = np.array([np.inf, -np.inf, np.arctanh(0.8), 2.0, 0.0, -2.0, -np.inf])
+    labels = LabelPriors(*[np.arange(7)] * 4, half_odds, evidence, half_odds)
+    first, *more = label_starts(labels, 4001, rng)
+    np.testing.assert_array_equal(first, evidence)
+    more = np.array(more)
+    known = np.isinf(half_odds)
+    np.testing.assert_array_equal(more[:, known], np.tile(evidence[known], (4000, 1)))
+    guessed = np.abs(more) == 1.0
+    counts = guessed[:, ~known].sum(axis=1)
+    assert set(counts) == {1, 2, 3}
+    for k in np.flatnonzero(~known):
+        drawn = more[guessed[:, k], k]
+        mean = np.tanh(half_odds[k])
+        assert abs(drawn.mean() - mean) < 5.0 / np.sqrt(len(drawn))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
