@@ -2,6 +2,9 @@
 
     F(a, b) = a' K a / 2 + precision b^2 / 2 + L(K a + b)
 
+Several machines with a loss of all their decision values are one, whose a and f have
+the outputs of the first row, then those of the second, and which has a b for each.
+
 In the geometry of the kernel, where |a|^2 = a' K a, the gradient is a + L'(f): it needs
 one product with K, and so does an iteration, as K times every other vector is known. L
 need not be convex. F falls in every iteration.
@@ -35,7 +38,7 @@ class KernelPoint:
     Attributes
     ----------
     a, Ka : ndarray (n,)
-    b : float
+    b : float, or ndarray (outputs,) of several
     slope : ndarray (n,)
         L'(f); -slope = a at a stationary point.
     value : float
@@ -45,7 +48,7 @@ class KernelPoint:
 
     a: Array
     Ka: Array
-    b: float
+    b: float | Array
     slope: Array
     value: float = np.inf
     n_iter: int = 0
@@ -64,6 +67,8 @@ class KernelDescent:
         That of the bias; 0 for a free one, None for no bias.
     max_change : float
         Largest change of a decision value in an iteration.
+    outputs : int
+        Machines, and decision values of a row.
     """
 
     def __init__(
@@ -72,7 +77,9 @@ class KernelDescent:
         loss: Callable[[Array], tuple[float, Array]],
         precision: float | None,
         max_change: float = np.inf,
+        outputs: int = 1,
     ):
+        self.outputs = outputs
         self.product, self.loss, self.max_change = product, loss, max_change
         self.biased, self.precision = precision is not None, precision or 0.0
 
@@ -80,7 +87,7 @@ class KernelDescent:
         self,
         a: Array,
         Ka: Array,
-        b: float,
+        b: float | Array,
         *,
         tol: float,
         max_iter: int,
@@ -91,27 +98,27 @@ class KernelDescent:
         Parameters
         ----------
         a, Ka : ndarray (n,)
-        b : float
+        b : float, or ndarray (outputs,) of several
         tol : float
             Ends where the squared norm of the gradient is tol * (1 + |F|) or less.
         max_iter : int
         callback : callable(n_iter, F, squared norm), optional
             True ends the iterations.
         """
-        n = len(a)
-        x = np.concatenate([a, Ka, [b]])
+        n, m = len(a), self.outputs
+        x = np.concatenate([a, Ka, np.atleast_1d(b)])
         value, slope = self._risk(x)
-        g, pairs = self._gradient(x, slope), _Pairs(2 * n + 1)
+        g, pairs = self._gradient(x, slope), _Pairs(2 * n + m, m)
         for n_iter in range(max_iter + 1):
-            size = max(_inner(g, g), 0.0)  # not below zero by rounding
+            size = max(_inner(g, g, m), 0.0)  # not below zero by rounding
             stop = callback is not None and n_iter and callback(n_iter, value, size)
             if stop or size <= tol * (1.0 + abs(value)) or n_iter == max_iter:
                 break
             d = pairs.direction(g)
-            fall = _inner(g, d)
+            fall = _inner(g, d, m)
             if not fall < 0:
-                pairs, d, fall = _Pairs(2 * n + 1), -g, -size
-            longest = self.max_change / max(np.abs(d[n:-1] + d[-1]).max(), 1e-300)
+                pairs, d, fall = _Pairs(2 * n + m, m), -g, -size
+            longest = self.max_change / max(np.abs(self._f(d)).max(), 1e-300)
             searched = self._searched(x, d, value, fall, longest)
             if searched is None:
                 break
@@ -119,21 +126,29 @@ class KernelDescent:
             new_g = self._gradient(new, slope)
             pairs.add(new - x, new_g - g)
             x, g = new, new_g
-        return KernelPoint(x[:n], x[n:-1], float(x[-1]), slope, value, n_iter)
+        b = float(x[-1]) if m == 1 else x[-m:]
+        return KernelPoint(x[:n], x[n:-m], b, slope, value, n_iter)
+
+    def _f(self, x):
+        """Decision values of x = (a, K a, b), or their changes."""
+        n, m = (len(x) - self.outputs) // 2, self.outputs
+        return (x[n:-m].reshape(-1, m) + x[-m:]).ravel()
 
     def _risk(self, x):
         """F and L' at x = (a, K a, b)."""
-        n = len(x) // 2
-        value, slope = self.loss(x[n:-1] + x[-1])
-        value += 0.5 * float(x[:n] @ x[n:-1]) + 0.5 * self.precision * x[-1] ** 2
+        n, m = (len(x) - self.outputs) // 2, self.outputs
+        value, slope = self.loss(self._f(x))
+        value += 0.5 * float(x[:n] @ x[n:-m])
+        value += 0.5 * self.precision * float(x[-m:] @ x[-m:])
         return float(value), slope
 
     def _gradient(self, x, slope):
-        n = len(slope)
-        g = np.empty_like(x)
+        n, m = len(slope), self.outputs
+        g = np.zeros_like(x)
         g[:n] = x[:n] + slope
-        g[n:-1] = x[n:-1] + self.product(slope)
-        g[-1] = slope.sum() + self.precision * x[-1] if self.biased else 0.0
+        g[n:-m] = x[n:-m] + self.product(slope)
+        if self.biased:
+            g[-m:] = slope.reshape(-1, m).sum(axis=0) + self.precision * x[-m:]
         return g
 
     def _searched(self, x, d, value, fall, longest):
@@ -141,8 +156,8 @@ class KernelDescent:
 
         Where the longest step does not, it is halved until it lowers F enough.
         """
-        n, points = len(x) // 2, {}
-        df = d[n:-1] + d[-1]
+        m, points = self.outputs, {}
+        n, df = (len(x) - m) // 2, self._f(d)
 
         def at(t):
             if t not in points:
@@ -152,7 +167,8 @@ class KernelDescent:
 
         def derivative(t):
             point, _, slope = at(t)
-            from_norm = float(point[:n] @ d[n:-1]) + self.precision * point[-1] * d[-1]
+            from_norm = float(point[:n] @ d[n:-m])
+            from_norm += self.precision * float(point[-m:] @ d[-m:])
             return float(slope @ df) + from_norm
 
         t = min(1.0, longest)
@@ -176,16 +192,17 @@ class KernelDescent:
         return None
 
 
-def _inner(x, y):
-    """Inner product of (a, K a, b) and another such vector."""
-    n = len(x) // 2
-    return float(x[:n] @ y[n:-1]) + x[-1] * y[-1]
+def _inner(x, y, m=1):
+    """Inner product of (a, K a, b) and another such vector, of m biases."""
+    n = (len(x) - m) // 2
+    return float(x[:n] @ y[n:-m]) + float(x[-m:] @ y[-m:])
 
 
 class _Pairs:
     """Changes S of points and Y of gradients, and the inverse Hessian they make."""
 
-    def __init__(self, size):
+    def __init__(self, size, m=1):
+        self.m = m
         self.S, self.Y = np.empty((_PAIRS, size)), np.empty((_PAIRS, size))
         self.SY, self.YY = np.zeros((_PAIRS, _PAIRS)), np.zeros((_PAIRS, _PAIRS))
         self.order = np.empty(0, dtype=np.intp)  # places, the oldest first
@@ -196,7 +213,7 @@ class _Pairs:
 
     def add(self, s, y):
         """Keep a pair with curvature; of many, in the place of the oldest one."""
-        sy, yy = _inner(s, y), _inner(y, y)
+        sy, yy = _inner(s, y, self.m), _inner(y, y, self.m)
         if not sy > max(_FLAT * yy, _LEAST):
             return
         if self.count < _PAIRS:
@@ -206,10 +223,10 @@ class _Pairs:
         self.order = np.append(self.order, place)
         self.S[place], self.Y[place] = s, y
         filled = self.count
-        self.SY[:filled, place] = _products(self.S[:filled], y)
-        self.SY[place, :filled] = _products(self.Y[:filled], s)
+        self.SY[:filled, place] = _products(self.S[:filled], y, self.m)
+        self.SY[place, :filled] = _products(self.Y[:filled], s, self.m)
         self.SY[place, place] = sy
-        self.YY[:filled, place] = _products(self.Y[:filled], y)
+        self.YY[:filled, place] = _products(self.Y[:filled], y, self.m)
         self.YY[place, :filled] = self.YY[:filled, place]
 
     def direction(self, g):
@@ -221,7 +238,7 @@ class _Pairs:
         R = np.triu(self.SY[np.ix_(order, order)])
         YY, D = self.YY[np.ix_(order, order)], np.diagonal(R)
         scale = D[-1] / YY[-1, -1]
-        sg, yg = _products(S, g)[order], _products(Y, g)[order]
+        sg, yg = (_products(A, g, self.m)[order] for A in (S, Y))
         p = solve_triangular(R, sg, check_finite=False)
         rest = D * p + scale * (YY @ p - yg)
         q = solve_triangular(R, rest, trans="T", check_finite=False)
@@ -230,7 +247,7 @@ class _Pairs:
         return along_y @ Y - along_s @ S - scale * g
 
 
-def _products(rows, y):
+def _products(rows, y, m):
     """Inner products of rows with y."""
-    n = len(y) // 2
-    return rows[:, :n] @ y[n:-1] + rows[:, -1] * y[-1]
+    n = (len(y) - m) // 2
+    return rows[:, :n] @ y[n:-m] + rows[:, -m:] @ y[-m:]

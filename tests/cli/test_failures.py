@@ -314,7 +314,6 @@ WORDS = [
     ("constant", "mixture", "column 'b' of X is constant.*; --ignore b leaves it out"),
     ("sparse", "gaussian", "constant in feature 2 .its index in the file.,"),
     ("three classes", "selector", "; train classifier, gaussian"),
-    ("three classes", "partial", "train classifier, .* where all labels are known"),
     ("one row", "mixture", "1 sample.* minimum of 2 is required by LMEGaussianMix"),
     ("plain", "dirichlet", "row [0-9]+ .counted from 0., column '[abc]'=-[0-9.]+; "),
     ("plain", "boltzmann", "row 0 .counted from 0., column 'a'=[0-9.]+ is not binary"),

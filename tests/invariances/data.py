@@ -150,6 +150,12 @@ def partly(rng, n):
     return data.replace(y=y)
 
 
+def partly_three(rng, n):
+    """Every second label of three classes is missing."""
+    data = three(rng, n)
+    return data.replace(y=np.where(np.arange(n) % 12 < 6, data.y, -1))
+
+
 def targets(rng, n):
     X, _ = numbers(rng, n)
     y = np.round(X @ [1.0, -1.0, 0.5] + 8.0 * rng.normal(size=n))

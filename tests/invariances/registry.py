@@ -103,7 +103,8 @@ WITHOUT_BLOCKS = (
     "MEDClassifier, joint; MEDClassifier, nystroem; MEDRegressor, rbf"
 )
 DISTANCE_MACHINES = (
-    f"{WITHOUT_BLOCKS}; MEDOutlierDetector, kernel*; MEDPartialLabelClassifier; "
+    f"{WITHOUT_BLOCKS}; MEDOutlierDetector, kernel*; "
+    "MEDPartialLabelClassifier; MEDPartialLabelClassifier, three; "
     "solve_kernel_dual"
 )
 PENALISED = (
@@ -113,7 +114,7 @@ PENALISED = (
 )
 SPARSE = (
     "MEDClassifier*; MEDRegressor*; MEDFeatureSelector; MEDRegressionSelector; "
-    "MEDPartialLabelClassifier; "
+    "MEDPartialLabelClassifier; MEDPartialLabelClassifier, three; "
     "MaxEntClassifier*; solve_kernel_dual; solve_linear_dual; DirichletCounts; "
     "js_kernel; heat_kernel; ProductKernel; fit_maxent; MaxEntModel; SampledMaxEnt"
 )

@@ -48,6 +48,15 @@ class LabelCosts:
         return np.flatnonzero(np.isfinite(self.half_odds))
 
     @cached_property
+    def known(self):
+        """True for rows with known labels."""
+        return np.isinf(self.half_odds)
+
+    def feasible(self, p):
+        """Label means next to p."""
+        return np.clip(p, -1.0, 1.0)
+
+    @cached_property
     def prior_mean(self):
         """Label means (n,) of the label priors."""
         return np.tanh(self.half_odds)
@@ -87,7 +96,7 @@ class LabelCosts:
     def least_loss(self, f):
         """Least cost over all label means, and its derivative by f (n,)."""
         derivative = np.zeros_like(f)
-        known, rows, p = self._known
+        known, rows, p = self._known_rows
         value, lam, _ = rows.loss(rows.q - p * f[known])
         derivative[known] = -p * lam
         rows = self._open[0]
@@ -96,7 +105,7 @@ class LabelCosts:
         return value + float(rows.weight @ losses), derivative
 
     @cached_property
-    def _known(self):
+    def _known_rows(self):
         """Indices of the rows with known labels, those rows, and their labels."""
         known = np.flatnonzero(np.isinf(self.half_odds))
         return known, self.rows.subset(known), self.prior_mean[known]

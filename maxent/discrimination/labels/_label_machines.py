@@ -34,7 +34,7 @@ from maxent.discrimination.duals.class_pairs import ClassPairs
 from maxent.discrimination.grams.gram_store import WholeGram
 from maxent.discrimination.labels._label_costs import LabelCosts
 
-_MAX_CHANGE = 0.5  # of a decision value: longer steps leave the nearest minimum
+MAX_CHANGE = 0.5  # of a decision value: longer steps leave the nearest minimum
 
 
 @dataclass
@@ -101,7 +101,7 @@ class KernelMachines:
         estimator.gamma_ = estimator._gamma(self.data, labels.sample)
         weight = labels.weight * self.margin.unit_weight(estimator.C)
         self.costs = LabelCosts(Rows.of(self.margin, weight), labels.half_odds)
-        self._held = None
+        self._held = []  # the matrix of all rows, if it is held
 
     @property
     def _is_linear(self):
@@ -156,11 +156,11 @@ class KernelMachines:
         estimator, linear = self.estimator, self._is_linear
         if linear and problem is not None:
             linear = estimator._goes_linear(self.data, problem)
-        if self._held is None and not linear:
+        if not self._held and not linear:
             kernel = estimator._kernel(self.data).held(estimator.cache_size)
             if WholeGram.megabytes(kernel) <= estimator.cache_size:
-                self._held = WholeGram(kernel, 0 if self.bias == "flat" else 1)
-        return self._held
+                self._held.append(WholeGram(kernel, 0 if self.bias == "flat" else 1))
+        return self._held[0] if self._held else None
 
     def _machine(self, p, result):
         a, b = result.lam, float(result.bias)
@@ -180,10 +180,8 @@ class KernelMachines:
         It has no certificate. Parameters are those of :meth:`KernelDescent.run`.
         """
         self._hold()
-        flat = self.bias == "flat"
-        precision = None if self.bias is None else 0.0 if flat else 1.0 / self.bias
         descent = KernelDescent(
-            self._product, self.costs.least_loss, precision, _MAX_CHANGE
+            self._product, self.costs.least_loss, self.precision, MAX_CHANGE
         )
         a, b = start.result.lam, float(start.result.bias)
         # not start.f - b: the multipliers of a machine that was descended to are those
@@ -194,20 +192,31 @@ class KernelMachines:
             max_iter=max_iter,
             callback=callback,
         )
-        f = point.Ka + point.b
-        penalty = 0.5 * float(point.a @ point.Ka) + 0.5 * descent.precision * point.b**2
+        means = self.costs.best_means(point.Ka + point.b)
+        return self.at_point(start, point, means), point.n_iter
+
+    @property
+    def precision(self):
+        """Precision of the bias: 0 for a flat one, None for none."""
+        if self.bias is None:
+            return None
+        return 0.0 if self.bias == "flat" else 1.0 / self.bias
+
+    def at_point(self, start, point, means):
+        """Machine of a KernelPoint that was reached from another machine."""
+        penalty = 0.5 * float(point.a @ point.Ka)
+        penalty += 0.5 * (self.precision or 0.0) * point.b**2
         coef = start.result.coef
         if coef is not None:
             coef = (self.data.T @ point.a).reshape(coef.shape)
         # what the decision values ask for: sparse, and in the domain
         result = replace(start.result, lam=-point.slope, bias=point.b, coef=coef)
-        means = self.costs.best_means(f)
-        return Machine(means, f, penalty, np.nan, result), point.n_iter
+        return Machine(means, point.Ka + point.b, penalty, np.nan, result)
 
     def _product(self, a):
         """Kernel matrix times a (n,)."""
-        if self._held is not None:
-            return self._held.product(a)
+        if self._held:
+            return self._held[0].product(a)
         if self._is_linear:
             return np.asarray(self.data @ (self.data.T @ a))
         inside = np.flatnonzero(a)
@@ -233,9 +242,13 @@ class KernelMachines:
         model.loo_bound_ = np.nan
         return without_names(model)
 
+    def share(self, first):
+        """Hold the matrix of all rows once, with the machines of another label."""
+        self._held = first._held
+
     def close(self):
         """Give memory back."""
-        self._held = None
+        self._held.clear()
 
 
 class SelectionMachines:
@@ -278,6 +291,9 @@ class SelectionMachines:
         model._store(result, machine.more, *given)
         model.loo_bound_ = np.nan
         return without_names(model)
+
+    def share(self, first):
+        """Nothing is held."""
 
     def close(self):
         """Nothing is held."""
@@ -375,6 +391,9 @@ class BlockMachines:
         model._store_support(result.lam, pairs, self.labels.keep)
         model.loo_bound_ = np.nan
         return without_names(model)
+
+    def share(self, first):
+        """Nothing is held."""
 
     def close(self):
         """Nothing is held."""

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from maxent._support import validation as v
 from maxent._support.results import Report, Status, relayed, tell
@@ -88,13 +87,12 @@ def label_starts(labels, n_init, rng):
     rng : Generator
     """
     yield labels.evidence
-    open_ = np.flatnonzero(np.isfinite(labels.half_odds))
+    open_ = labels.open_rows
     most = min(max(_GUESSES, len(labels.keep) - len(open_)), len(open_))
     for _ in range(n_init - 1 if len(open_) else 0):
         rows = rng.choice(open_, size=rng.integers(1, most + 1), replace=False)
-        positive = rng.random(len(rows)) < expit(2.0 * labels.half_odds[rows])
         start = labels.evidence.copy()
-        start[rows] = np.where(positive, 1.0, -1.0)
+        start[rows] = labels.guess(rows, rng)
         yield start
 
 
@@ -201,9 +199,8 @@ def one_round(machines, state, best, step):
 
 def _moved(costs, state, best, step):
     """Label means after a step towards their minimisers, or beyond, and D there."""
-    known = np.isinf(costs.half_odds)
-    p = np.clip((1.0 - step) * state.p + step * best, -1.0, 1.0)
-    p = np.where(known, state.p, p)
+    p = costs.feasible((1.0 - step) * state.p + step * best)
+    p[costs.known] = state.p[costs.known]
     return p, objective_of(costs, state.machine, p)
 
 
@@ -254,12 +251,11 @@ def warn_of_drift(model, state, labels, step):
 
     The remedies are those that the model does not use yet; `step` is as above.
     """
-    estimator = model.estimator_
-    blank = labels.evidence == 0
-    signs = np.sign(state.p[blank])
-    if len(signs) < _MANY or signs[0] == 0 or not (signs == signs[0]).all():
+    estimator = model._machine()
+    given = labels.chosen(state.p)[labels.blank]
+    if len(given) < _MANY or given[0] < 0 or not (given == given[0]).all():
         return
-    drifted = labels.classes[int(signs[0] > 0)]
+    drifted = labels.classes[given[0]]
     remedies = []
     if model.class_prior is not None:
         remedies.append(f"change class_prior (now {v.shown(model.class_prior)})")
@@ -271,7 +267,7 @@ def warn_of_drift(model, state, labels, step):
         remedies.append(f"{'lower' if step >= 1 else 'raise'} step (now {step:g})")
     name = type(model).__name__
     warnings.warn(
-        f"{name}: all {len(signs)} rows without a label were given to class "
+        f"{name}: all {len(given)} rows without a label were given to class "
         f"{v.shown(drifted)}. If that is not so, "
         f"{', '.join([*remedies, 'or label more rows'])}.",
         UserWarning,

@@ -48,6 +48,7 @@ from maxent.discrimination.labels._label_rounds import (
     warn_of_drift,
     warn_unsettled,
 )
+from maxent.discrimination.labels._several_labels import SeveralMachines
 from maxent.discrimination.selection import MEDFeatureSelector
 
 _METHODS = ("alternating", "direct", "exact")
@@ -61,7 +62,7 @@ _KINDS = {
 def _has_probabilities(self):
     """True if the machine has probabilities."""
     machine = vars(self).get("estimator_", self._machine())
-    if hasattr(machine, "predict_proba"):
+    if hasattr(machine, "predict_proba") and "estimators_" not in vars(self):
         return True
     # not its own error: what that recommends is not calibrated with soft labels
     raise AttributeError(
@@ -87,10 +88,11 @@ def _kind_of(estimator):
 class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     """Discrimination with labels that are missing, doubted, or given as probabilities.
 
-    Semi-supervised and noisy-label learning with two classes. With a kernel machine it
-    is what is known as a transductive SVM, with a margin prior and soft labels. Labels
-    are random variables with prior probabilities; machine and label means are fitted in
-    turn, and both halves of every round lower one objective.
+    Semi-supervised and noisy-label learning. With a kernel machine it is what is known
+    as a transductive SVM, with a margin prior and soft labels. Labels are random
+    variables with prior probabilities; machine and label means are fitted in turn, and
+    both halves of every round lower one objective. More than two classes have a machine
+    each, and one distribution over the labels of a row.
 
     Parameters
     ----------
@@ -113,9 +115,10 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         objective does not rise by it, and 1 otherwise. The paper has 0.1: small steps
         leave the first machine farther behind. They may rank rows better and put the
         boundary in a worse place; see the user guide.
-    class_prior : float or "labelled", optional
-        Probability of ``classes_[1]`` for rows without a label; "labelled" is its share
-        among labelled rows. None is 1/2: such rows prefer no class.
+    class_prior : float, array-like (n_classes,) or "labelled", optional
+        Probability of ``classes_[1]``, or of each of several classes, for rows without
+        a label; "labelled" is the share among labelled rows. None: such rows prefer no
+        class.
     n_init : int, default=1
         Starts of "alternating" and "direct", >= 1; the one of the lowest objective is
         kept. The first begins with the machine of the labelled rows, the others guess
@@ -135,15 +138,18 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray (2,)
+    classes_ : ndarray (n_classes,)
         The labels.
-    label_mean_ : ndarray (n_samples,)
+    label_mean_ : ndarray (n_samples,) or (n_samples, n_classes)
         Expected label of every row, -1 for ``classes_[0]`` and +1 for ``classes_[1]``:
-        the probability of ``classes_[1]`` is ``(1 + label_mean_) / 2``.
+        the probability of ``classes_[1]`` is ``(1 + label_mean_) / 2``. With more than
+        two classes a column each, 1 for the class and -1 for the others.
     transduction_ : ndarray (n_samples,)
         The more probable class of every row: labels that are given are kept.
     estimator_ : estimator
-        The trained machine.
+        The trained machine of two classes.
+    estimators_ : list of estimator
+        The trained machines of more than two classes, each against the others.
     objective_ : float
         Objective reached: a local minimum; for "exact" a lower bound of the global one,
         `duality_gap_` below it at most.
@@ -180,9 +186,10 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     function; together they are not convex, and the fit ends in a local minimum. Rows
     with ``p_t = 0`` say nothing to the machine, so the first machine is that of the
     labelled rows. Time is that of a warm-started fit of `estimator` a round. The paper
-    has no form for more than two classes: fit one machine for each class, with
-    `label_prior`. Probabilities are too sure where classes overlap: calibrate decision
-    values on labelled rows held out (:doc:`/guide/partial_labels`).
+    has two classes. Of more, machine k tells class k from the others, with label means
+    ``q_k = 2 P(k) - 1``, and a row costs ``sum_k ell(q_k f_k) + KL(P || P0)``.
+    Probabilities are too sure where classes overlap: calibrate decision values on
+    labelled rows held out (:doc:`/guide/partial_labels`).
 
     References
     ----------
@@ -204,6 +211,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     label_mean_: FloatArray
     transduction_: NDArray[Any]
     estimator_: Any
+    estimators_: list[Any]
     label_change_: float
     objectives_: FloatArray
 
@@ -233,7 +241,6 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._machine()).input_tags
-        tags.classifier_tags.multi_class = False
         return tags
 
     def _machine(self):
@@ -255,13 +262,14 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         X : array-like or CSR (n_samples, n_features)
             As `estimator` takes it; with kernel="precomputed" the kernel matrix.
         y : array-like (n_samples,), optional
-            Labels of two classes; -1, None or NaN is a row without a label, so that
-            labels must not be -1 and 1; labels of text beside it make an array of
-            objects. Without y the classes are 0 and 1.
-        label_prior : array-like (n_samples,), optional
-            Probability of ``classes_[1]`` for every row, in [0, 1]; NaN takes y. Use it
-            for labels that may be wrong: 0.9 for a label of 1 that is wrong one time
-            in ten.
+            Labels; -1, None or NaN is a row without a label, so that labels must not
+            be -1 and 1; labels of text beside it make an array of objects. Without y
+            the classes are 0, 1, and so on.
+        label_prior : array-like (n_samples,) or (n_samples, n_classes), optional
+            Probability of ``classes_[1]`` for every row, in [0, 1], or of all classes,
+            which add up to one; NaN takes y. Use it for labels that may be wrong: 0.9
+            for a label of 1 that is wrong one time in ten. Zeros say which labels a row
+            cannot have.
         sample_weight : array-like (n_samples,), optional
             Weight w stands for w copies of the row with a common label; 0 drops it.
 
@@ -274,7 +282,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             For a parameter outside its domain, label priors outside [0, 1], no label
-            at all, labelled rows of one class only, more than two classes, or
+            at all, labelled rows of one class only, or
             ``margin="fixed"``, which no row without a label can meet.
         TypeError
             For an estimator of another kind.
@@ -289,7 +297,10 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         kind = self._checked_kind()
         machine = clone(self._machine())
         rows, labels = self._rows_and_labels(machine, X, y, label_prior, sample_weight)
-        machines = kind(machine, rows, labels)
+        if len(labels.classes) > 2:
+            machines = SeveralMachines(kind, machine, rows, labels)
+        else:
+            machines = kind(machine, rows, labels)
 
         def store(model, state):
             model._store(machines, labels, state)
@@ -334,7 +345,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         if np.isnan(result.gap):
             warn_indefinite(name, result)
         elif not result.converged:
-            machine = self.estimator_
+            machine = self._machine()
             name = f"{type(machine).__name__} of the last round"
             warn_not_converged(name, result, float(machine.tol), machine.max_iter)
 
@@ -355,7 +366,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         else:
             rows, y = machine._validated(X, with_unlabelled(y))
         validated(self, X, skip_check_array=True)  # names and number of the columns
-        return rows, label_priors(
+        labels = label_priors(
             type(self).__name__,
             rows.shape[0],
             y,
@@ -364,6 +375,12 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             machine.class_weight,
             self.class_prior,
         )
+        if len(labels.classes) > 2 and self.method == "exact":
+            raise ValueError(
+                "method='exact' is for two classes, and y has "
+                f"{len(labels.classes)}; use method='alternating'."
+            )
+        return rows, labels
 
     def _checked_parameters(self):
         step = v.check_positive("step", self.step)
@@ -378,16 +395,19 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
 
     def _store(self, machines, labels, state):
         """Set the fitted attributes from where a method has ended."""
-        machine = machines.store(state.machine)
-        self.estimator_ = machine
+        found = machines.store(state.machine)
         self.classes_ = labels.classes
-        self.label_mean_ = np.tanh(labels.all_half_odds)
+        self.label_mean_ = labels.means
         self.label_mean_[labels.keep] = state.p
-        undecided = self.label_mean_ == 0  # of weight zero, or a decision value of zero
-        positive = self.label_mean_ > 0
-        if undecided.any():
-            positive[labels.keep] |= (state.p == 0) & (state.machine.f > 0)
-        self.transduction_ = labels.classes[positive.astype(np.intp)]
+        if len(labels.classes) > 2:
+            self.estimators_ = found
+        else:
+            self.estimator_ = found
+        chosen = labels.chosen(self.label_mean_)
+        decided = labels.chosen(state.machine.f)  # where label means are all alike
+        kept = chosen[labels.keep]
+        chosen[labels.keep] = np.where(kept < 0, decided, kept)
+        self.transduction_ = labels.classes[np.maximum(chosen, 0)]
         self.objective_ = float(state.objective)
         self.objective_history_ = np.array(state.history)
         self.label_change_ = float(state.change)
@@ -404,7 +424,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         return np.asarray(X) if hasattr(X, "columns") else X
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
-        """Decision values of the machine, positive for ``classes_[1]``.
+        """Decision values of the machine, positive for ``classes_[1]``; or of each one.
 
         Parameters
         ----------
@@ -413,11 +433,27 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray (n,)
-            In margin units of `estimator`.
+        ndarray (n,) or (n, n_classes)
+            In margin units of `estimator`; with more than two classes those of each
+            class against the others.
         """
-        found: FloatArray = self.estimator_.decision_function(self._checked_rows(X))
+        X = self._checked_rows(X)
+        if len(self.classes_) > 2:
+            machines = self._checked_machines()
+            return np.column_stack([one.decision_function(X) for one in machines])
+        found: FloatArray = self.estimator_.decision_function(X)
         return found
+
+    def _checked_machines(self):
+        """One fitted machine for each of several classes."""
+        machines = vars(self).get("estimators_")
+        if not (isinstance(machines, list) and len(machines) == len(self.classes_)):
+            raise ValueError(
+                f"the fitted model is inconsistent: estimators_={v.shown(machines)} "
+                f"must hold a machine for each of the {len(self.classes_)} classes. "
+                "Fit it again."
+            )
+        return machines
 
     def score(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None

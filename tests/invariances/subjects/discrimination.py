@@ -111,6 +111,11 @@ estimator(
     D.MEDPartialLabelClassifier(D.MEDClassifier(**TIGHT), tol=1e-6),
 )
 estimator(
+    "MEDPartialLabelClassifier, three",
+    kinds.partly_three,
+    D.MEDPartialLabelClassifier(D.MEDClassifier(**TIGHT), tol=1e-6),
+)
+estimator(
     "MEDPartialLabelClassifier, gaussian",
     kinds.partly,
     D.MEDPartialLabelClassifier(

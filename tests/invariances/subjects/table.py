@@ -32,6 +32,7 @@ KINDS: dict[Callable[..., kinds.Data], str] = {
     kinds.signs: REAL,
     kinds.labelled: REAL + " labels two",
     kinds.three: REAL + " labels",
+    kinds.partly_three: REAL.replace(" truths", ""),
     kinds.partly: REAL.replace(" truths", ""),  # few have a label
     kinds.targets: REAL + " targets",
     kinds.gram: f"rows {ARRAYS}",
