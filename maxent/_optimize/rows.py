@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from maxent._optimize.potential import Potential
+from maxent._support.results import Status
 
 # Signs that a signed multiplier may take.
 POSITIVE, NEGATIVE, BOTH = 1, 2, 3
@@ -134,3 +135,15 @@ def tolerance_for(potential, level, largest, tol):
     if not (potential.hard and largest > 0):
         return tol
     return 0.5 * tol * min(1.0, 0.5 * level**2 / largest)
+
+
+def settle(result, tol):
+    """Let a stalled result of fixed margins converge where its gap proves enough.
+
+    Their tolerance is a bound from before the objective was known, and may be one that
+    rounding does not allow.
+    """
+    missed = result.kkt_tol is not None and not result.kkt_violation <= result.kkt_tol
+    enough = result.gap <= tol * result.objective and not missed
+    if result.status is Status.STALLED and enough:
+        result.status = Status.CONVERGED

@@ -32,7 +32,7 @@ FITTED = {
     "linear": (MEDClassifier(kernel="linear"), REAL),
     "regressor": (MEDRegressor(), REAL),
     "selector": (MEDFeatureSelector(prior_inclusion=0.5), REAL),
-    "selector of numbers": (MEDRegressionSelector(prior_inclusion=0.5), REAL),
+    "selector of numbers": (MEDRegressionSelector(0.5, threshold=0.0), REAL),
     "gaussian": (MEDGaussianClassifier(), REAL),
     "net": (MEDBayesNetClassifier(), CODES),
     "tree": (MEDTreeClassifier(), CODES),

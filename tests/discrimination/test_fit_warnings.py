@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
@@ -26,6 +26,16 @@ CONSTANT = {  # parameters, scale of X, scale of y, remedy
     "small gamma": ({"gamma": 1e-9}, 1.0, 1.0, "try gamma=0[.]"),
     "small rows": ({"kernel": "linear"}, 1e-9, 1.0, "scale the features"),
 }
+
+
+@pytest.mark.filterwarnings("error")
+def test_fixed_margins_on_raw_columns_are_proved_by_their_objective():
+    """Wine as it is: standard deviations from 0.1 to 300."""
+    X, y = load_wine(return_X_y=True)
+    model = MEDClassifier("linear", margin="fixed").fit(X, y)
+    assert model.converged_
+    assert 0 <= model.duality_gap_ <= 1e-3 * model.objective_
+    assert model.score(X, y) == 1.0
 
 
 def problem(rng, n=200):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._optimize.rows import tolerance_for
+from maxent._optimize.rows import settle, tolerance_for
 from maxent._support import validation as v
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
@@ -74,6 +74,8 @@ def solve_signed(
         options = {"max_iter": max_iter, "init": init, "callback": callback}
         solution = _Solution(kernel, problem, tol, kkt_tol, cache_size, gram, **options)
         result = solution.solve(solver)
+    if problem.potential.hard:
+        settle(result, tol)
     refuse_inseparable(problem.margin, result)
     return without_certificate(result) if solution.indefinite else result
 

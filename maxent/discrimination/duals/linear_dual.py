@@ -17,7 +17,7 @@ import numpy as np
 
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
-from maxent._optimize.rows import tolerance_for
+from maxent._optimize.rows import settle, tolerance_for
 from maxent._support import validation as v
 from maxent._support.results import (
     DualResult,
@@ -72,9 +72,8 @@ def solve_linear(
         else:
             options = (max_iter, init, callback, seed)
             result = _with_fallback(linear, solver, tol, *options)
-    if result.status is Status.STALLED and result.gap <= asked * result.objective:
-        # The `tol` of fixed margins is a bound from before the objective was known.
-        result.status = Status.CONVERGED
+    if margin.unit_potential.hard:
+        settle(result, asked)
     refuse_inseparable(margin, result)
     return signed(result)
 

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from maxent._optimize.rows import tolerance_for
+from maxent._optimize.rows import settle, tolerance_for
 from maxent._support.results import Status, relayed
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
@@ -91,7 +91,10 @@ def solve_multiclass(
     constraints = MulticlassRows(codes, n_classes, margin, weight)
     if margin.unit_potential.hard:
         largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
-        tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
+        asked, tol = (
+            tol,
+            tolerance_for(margin.unit_potential, margin.level, largest, tol),
+        )
     indefinite = _has_negative_curvature(kernel, constraints, bias)
     problem = _Problem(kernel, constraints, bias, tol, cache_size)
 
@@ -105,6 +108,8 @@ def solve_multiclass(
         steady = indefinite and solver == "auto"
         solvers = ("coordinate",) if steady else problem.solvers(solver)
         result = problem.solve(solvers, max_iter, callback)
+    if margin.unit_potential.hard:
+        settle(result, asked)
     refuse_inseparable(margin, result)
     return finished(result)
 
