@@ -214,7 +214,7 @@ class MixedSearch:
         group = merged_by_moves(self.plain.counts_of_moves(rows)[1], self.n_states)
         return np.stack([shares[group == s].sum(axis=0) for s in range(self.n_states)])
 
-    def _has_fit(self, rows: Array, mass: Array) -> bool:
+    def _has_fit(self, rows: NDArray[np.intp], mass: Array) -> bool:
         """False for rows that show no spread, as equal ones of a Gaussian."""
         components = self.problem.components
         try:
