@@ -184,6 +184,48 @@ def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
     assert (tmp_path / "predictions.csv").exists()
 
 
+# -- rows and checks of the errata -----------------------------------------------------
+def rows_of_the_errata():
+    """Rows (place, name of the check, or None for a row of words) of the tables."""
+    text = (DOCS / "errata.rst").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^   \* - (.+?)(?=^   \* - |^\S|\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    cells = [[" ".join(c.split()) for c in re.split(r"\n     - ", r)] for r in rows]
+    out = []
+    for place, *_, last in (row for row in cells if row[0] != "place"):
+        name = re.fullmatch(r":ref:`[^<]+ <([\w-]+)>`", last)
+        assert name or last == "reading", (place, last)
+        out.append((place, name and name[1]))
+    return out
+
+
+def checks_of_the_errata():
+    """Text of every check by its name, without the set-up of the next section."""
+    text = (DOCS / "errata_checks.rst").read_text(encoding="utf-8")
+    parts = re.split(r"^\.\. _([\w-]+):\n", text, flags=re.MULTILINE)[1:]
+    bodies = (re.split(r"\n.+\n-{5,}\n", body)[0] for body in parts[1::2])
+    return list(zip(parts[::2], bodies))
+
+
+@needs_docs
+def test_every_row_of_the_errata_has_the_check_of_its_name():
+    named = [name for _, name in rows_of_the_errata() if name]
+    checks = checks_of_the_errata()
+    found = [name for name, _ in checks if not name.startswith("unsaid-")]
+    assert sorted(named) == sorted(found)
+    for name, body in checks:
+        answers = re.findall(r"^(?!>>>|\.\.\.).*False, True", body, re.MULTILINE)
+        assert answers or name.startswith("unsaid-"), name  # printed wrong, right right
+
+
+@needs_docs
+def test_few_rows_of_the_errata_are_of_words_alone():
+    rows = rows_of_the_errata()
+    assert len(rows) > 70
+    assert sum(name is None for _, name in rows) <= len(rows) / 7
+
+
 # -- pictures --------------------------------------------------------------------------
 def drawn(script):
     """Number of pictures that a script shows, each with something in its axes."""

@@ -55,14 +55,17 @@ def _named(k, names):
     return f" (column {v.shown(names[k])})" if names and k < len(names) else ""
 
 
-def validate_categories(estimator, X, *y, reset):
+def validate_categories(estimator, X, *y, reset, read=None):
     """Rows of any categories, or rows and labels, as scikit-learn checks them.
 
-    Missing values pass; infinite ones do not.
+    Missing values pass; infinite ones do not. `read`, of checked rows, tells the
+    columns that the caller named: a single one may hold texts that differ in every row,
+    and what other columns hold does not matter.
     """
     if estimator.missing is not None:
         v.check_choice("missing", estimator.missing, ("category",), " or None")
-    _refuse_strings(X)
+    if read is None:
+        _refuse_strings(X)
     if isinstance(X, (list, tuple)):
         X = _as_objects(X)
     checked = validated(
@@ -70,7 +73,8 @@ def validate_categories(estimator, X, *y, reset):
     )
     rows = checked[0] if y else checked
     if rows.dtype == object:
-        rows = plain_categories(rows, names_of_columns(estimator))
+        own = None if read is None else read(rows)
+        rows = plain_categories(rows, names_of_columns(estimator), own)
     return (rows, *checked[1:]) if y else rows
 
 

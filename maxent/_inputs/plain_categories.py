@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,18 @@ from maxent._support.validation import called
 _AS_TEXT = ("Interval", "Period")  # of pandas, which pandas.cut makes, say
 
 
-def plain_categories(X: NDArray[Any], names: list[str] | None) -> NDArray[Any]:
+def plain_categories(
+    X: NDArray[Any], names: list[str] | None, read: Container[int] | None = None
+) -> NDArray[Any]:
     """Objects (n, d) with intervals and periods as text; dates are refused.
 
-    A column is what its first value is that is not missing.
+    A column is what its first value is that is not missing. Only the columns of `read`
+    are looked at, if it is given.
     """
     copied = False
     for k, column in enumerate(X.T):
+        if read is not None and k not in read:
+            continue
         absent = missing_values(column)
         first = None if absent.all() else column[np.argmin(absent)]
         if isinstance(first, TIMES):

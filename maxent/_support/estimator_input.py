@@ -184,6 +184,8 @@ def check_targets(y: Any) -> NDArray[np.float64]:
 # -- what scikit-learn has refused ---------------------------------------------------
 def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
     """Raise a plainer error for the faults known here; otherwise do nothing."""
+    if error.startswith("Feature names"):
+        return
     if "got 1D array" in error or "got scalar array" in error:
         _explain_shape(v.shape_of("X", X), y)
     if "could not convert" in error and len(v.shape_of("X", X)) == 1:

@@ -86,7 +86,8 @@ def refuse_twins(name: str, data: Any) -> None:
     """Refuse data frames with two columns of one name."""
     each = enumerate(data) if isinstance(data, (list, tuple)) else [(None, data)]
     for k, frame in each:
-        columns = list(frame.columns) if hasattr(frame, "iloc") else []  # of pandas
+        of_pandas = hasattr(frame, "iloc") and hasattr(frame, "columns")
+        columns = list(frame.columns) if of_pandas else []
         if len({*columns}) == len(columns):
             continue
         label = name if k is None else f"{name}[{k}]"

@@ -25,7 +25,7 @@ from maxent.families import (
     Gaussian,
     VonMisesFisher,
 )
-from maxent.families.column_priors import ProductPrior
+from maxent.families.column_priors import UNCOUNTED, ProductPrior
 from maxent.families.conjugate import ConjugatePrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.family_prior import FamilyPrior, directions_of
@@ -60,6 +60,19 @@ class Group:
         return self.kind is Categorical
 
     @property
+    def label(self) -> str:
+        """What messages call its columns."""
+        if self.names:
+            return called("column", range(len(self.names)), list(self.names))
+        return called("column", self.columns)
+
+    def of(self, kept: list[int]) -> Group:
+        """Group of some of its columns, by their places in it."""
+        own = tuple(self.columns[i] for i in kept)
+        names = tuple(self.names[i] for i in kept) if self.names else ()
+        return replace(self, columns=own, names=names)
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         if isinstance(self.kind, ConjugatePrior):
@@ -89,6 +102,8 @@ def groups_of(
 
 def _group(key, kind, width, names):
     own = tuple(_number(j, width, names) for j in _as_tuple(key))
+    if not own:
+        raise ValueError("columns has the key (), which names no column.")
     options: dict[str, Any] = {}
     if isinstance(kind, tuple) and len(kind) == 2 and isinstance(kind[1], Mapping):
         kind, options = kind[0], dict(kind[1])
@@ -192,8 +207,8 @@ def prior_of_columns(
                 maker = _MAKERS.get(group.kind, _each_alone)
                 factors |= maker(group, x, w, [sizes.get(j, 0) for j in own])
         except (TypeError, ValueError) as error:
-            which = "" if seen.all() else " (rows that miss an entry are not counted)"
-            error.args = (f"columns {list(own)}, {group.name}: {error}{which}",)
+            which = "" if seen.all() else UNCOUNTED
+            error.args = (f"{group.label}, {group.name}: {error}{which}",)
             raise
     return ProductPrior(factors)
 
@@ -207,16 +222,13 @@ def without_constant(
     """
     left, out = [], []
     for group in groups:
-        separate = isinstance(group.kind, type) and group.kind not in _WHOLE
-        kept = [
-            i
-            for i, j in enumerate(group.columns)
-            if not separate or _varies(rows[:, j])
-        ]
+        kept = [i for i, j in enumerate(group.columns) if _varies(rows[:, j])]
+        alike = not isinstance(group.kind, type) or group.kind is Categorical
+        if alike or (kept and group.kind is VonMisesFisher):  # all or none of a vector
+            kept = list(range(len(group.columns)))
         left += [j for i, j in enumerate(group.columns) if i not in kept]
         if kept:
-            own = tuple(group.columns[i] for i in kept)
-            out.append(replace(group, columns=own))
+            out.append(group.of(kept))
     if not out:
         raise ValueError("every column of X is constant; there is nothing to tell by.")
     return out, left
@@ -283,7 +295,6 @@ def _each_alone(group, x, weight, sizes):
     return {group.columns: prior}
 
 
-_WHOLE = Categorical, VonMisesFisher  # whose columns belong together, or may be alike
 _MAKERS: dict[Any, Callable[..., dict[Any, ConjugatePrior]]] = {
     Gaussian: _gaussian,
     DiagonalGaussian: _diagonal,

@@ -33,7 +33,7 @@ from maxent.discrimination._column_models import (
 )
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families.column_priors import ProductPrior
+from maxent.families.column_priors import ColumnError, ProductPrior
 
 
 class MEDGenerativeClassifier(GenerativeClassifier):
@@ -167,7 +167,12 @@ objective_history_, n_iter_, converged_, n_features_in_
 
     def _validated(self, X, *y, reset=True):
         v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        return validate_categories(self, X, *y, reset=reset)
+        read = None if self.columns is None else self._columns_named
+        return validate_categories(self, X, *y, reset=reset, read=read)
+
+    def _columns_named(self, X):
+        groups = groups_of(self.columns, X, names_of_columns(self))
+        return {j for group in groups for j in group.columns}
 
     # -- columns -------------------------------------------------------------------
     def _learn_encoding(self, X):
@@ -213,6 +218,12 @@ objective_history_, n_iter_, converged_, n_features_in_
                 out[:, j] = _column_of_numbers(X[:, j], j, names)
         v.check_range("X", np.where(np.isnan(out), 0.0, out), at=True, columns=names)
         return out
+
+    def _score_rows(self, model, X):
+        try:
+            return super()._score_rows(model, X)
+        except ColumnError as error:
+            raise ValueError(error.with_names(names_of_columns(self))) from None
 
     def _class_blocks(self, X, codes, weight, prior=None):
         sizes = {j: len(known) for j, known in enumerate(self.categories_)}

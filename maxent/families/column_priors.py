@@ -14,10 +14,24 @@ from typing import Any, Self
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.validation import called
 from maxent.families.conjugate import ConjugatePrior
 from maxent.families.family_prior import integrate_together
 
+UNCOUNTED = " (rows that miss an entry are not counted)"
 _NARROW = 20  # columns of the factors that products keep together
+
+
+class ColumnError(ValueError):
+    """Error about the rows of some columns."""
+
+    def __init__(self, columns: tuple[int, ...], reason: str) -> None:
+        super().__init__(f"{called('column', columns)}: {reason}")
+        self.columns, self.reason = columns, reason
+
+    def with_names(self, names: list[str] | None) -> str:
+        """Its text with the names of the columns."""
+        return f"{called('column', self.columns, names)}: {self.reason}"
 
 
 class ProductPrior(ConjugatePrior):
@@ -145,7 +159,11 @@ class ProductPrior(ConjugatePrior):
             x = X[:, list(own)]
             lost = np.isnan(x).any(axis=1)
             seen = np.flatnonzero(~lost) if lost.any() else None
-            parts.append((seen, prepare(prior, x if seen is None else x[seen])))
+            try:
+                parts.append((seen, prepare(prior, x if seen is None else x[seen])))
+            except ValueError as error:
+                which = "" if seen is None else UNCOUNTED
+                raise ColumnError(own, f"{error}{which}") from None
         return len(X), parts
 
     def _prepare(self, X):
@@ -227,7 +245,7 @@ class ProductPrior(ConjugatePrior):
         for own, (prior, seen, part) in zip(self.columns, self._each(data)):
             if prior._update(part, weight[seen]) is None:
                 error = prior._refusal(part, weight[seen])
-                error.args = (f"columns {list(own)}: {error}",)
+                error.args = (f"{called('column', own)}: {error}",)
                 return error
         return super()._refusal(data, weight)
 

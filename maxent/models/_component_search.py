@@ -59,7 +59,7 @@ def k_means_labels(
     """
     rows = X.reshape(len(X), -1)
     share = weights / weights.sum()
-    rows = _scaled(rows - share @ rows, share)
+    rows = scaled(rows - share @ rows, share)
     k = min(k, len(np.unique(rows, axis=0)))
     if not by_column or k == 1 or rows.shape[1] == 1:
         return _clusters(rows, share, k, rng)[0]
@@ -73,7 +73,7 @@ def k_means_labels(
         size = np.bincount(labels, share, minlength=k)
         total = np.stack([share[labels == h] @ rows[labels == h] for h in range(k)])
         inside = rows - (total / np.where(size > 0, size, 1.0)[:, None])[labels]
-        rows = _scaled(rows, share, inside)
+        rows = scaled(rows, share, inside)
         following, _ = _clusters(rows, share, k, rng)
         if _partition(following) == _partition(labels):
             break
@@ -81,7 +81,7 @@ def k_means_labels(
     return labels
 
 
-def _scaled(rows, share, by=None):
+def scaled(rows, share, by=None):
     """Rows in the standard deviations of others, or their own, where not zero."""
     deviation = np.sqrt(share @ np.square(rows if by is None else by))
     widest = np.abs(rows).max(axis=0)

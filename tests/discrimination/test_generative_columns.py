@@ -278,6 +278,44 @@ def test_constant_columns_are_left_out_with_a_warning(rng):
     )
 
 
+def test_angles_that_are_all_equal_are_left_out_with_a_warning(rng):
+    X, y = table(rng)
+    model = MEDGenerativeClassifier(KINDS).fit(X, y)
+    kinds = {**KINDS, "angle": VonMisesFisher}
+    with pytest.warns(UserWarning, match="constant in column 'angle'"):
+        other = MEDGenerativeClassifier(kinds).fit(X.assign(angle=0.3), y)
+    found = other.decision_function(X.assign(angle=1.0))
+    np.testing.assert_allclose(found, model.decision_function(X), atol=1e-9)
+
+
+def test_columns_that_are_not_named_may_hold_anything(rng):
+    X, y = table(rng)
+    model = MEDGenerativeClassifier(KINDS).fit(X, y)
+    more = X.assign(when=pd.date_range("2020-01-01", periods=len(X)), all=[{}] * len(X))
+    other = MEDGenerativeClassifier(KINDS).fit(more, y)
+    np.testing.assert_array_equal(
+        other.decision_function(more), model.decision_function(X)
+    )
+
+
+def test_a_single_column_of_numbers_as_texts_is_read(rng):
+    X, y = table(rng)
+    one = MEDGenerativeClassifier({"size": Gaussian}).fit(X[["size"]], y)
+    texts = X[["size"]].astype(str)
+    two = MEDGenerativeClassifier({"size": Gaussian}).fit(texts, y)
+    np.testing.assert_array_equal(
+        two.decision_function(texts), one.decision_function(X[["size"]])
+    )
+
+
+def test_rows_that_a_family_cannot_show_are_refused_by_their_column(rng):
+    X, y = table(rng)
+    model = MEDGenerativeClassifier(KINDS).fit(X, y)
+    refused(
+        lambda: model.predict(X.assign(visits=-1.0)), "column 'visits': .*of Poisson"
+    )
+
+
 def test_texts_that_tell_rows_apart_are_left_out_with_a_warning(rng):
     X, y = table(rng)
     model = MEDGenerativeClassifier().fit(X, y)
@@ -334,6 +372,7 @@ def test_priors_of_families_are_the_textbook_ones():
 
 def test_wrong_columns_are_named(rng):
     X, y = table(rng)
+    dates = pd.date_range("2020-01-01", periods=len(X))
     numbers = np.column_stack([X["size"], X["size"] + 1])
 
     def fit(columns, data=X, **options):
@@ -350,11 +389,15 @@ def test_wrong_columns_are_named(rng):
         (fit({"size": ProductPrior}), "must be a class of maxent.families"),
         (fit({"size": NormalInverseWishart}), "must be a class of maxent.families"),
         (fit({"ward": Gaussian}), "holds 'e?w?n?o?[a-z]+', which is no number"),
-        (fit({"size": Poisson}), r"columns \[1\], Poisson: X\[0\]=.* outside the supp"),
+        (fit({"size": Poisson}), r"column 'size', Poisson: X\[0\]=.* outside the"),
         (fit({"size": (Gaussian, {"ess": 1})}), "option 'ess' is not known; prior is"),
         (fit({"size": (Gaussian, {"prior": "x"})}), "prior='x'"),
         (fit({"size": (Poisson, {"r": 1})}), "unexpected keyword argument 'r'"),
-        (fit({"size": DirichletProduct(1.0, [3])}), r"columns \[1\]"),
+        (fit({"size": DirichletProduct(1.0, [3])}), "column 'size'"),
+        (fit({(): Gaussian}), r"the key \(\), which names no column"),
+        (fit({"when": Gaussian}, X.assign(when=dates)), "feature 'when' of X"),
+        (fit(None, X["size"]), "pandas.Series"),
+        (fit(KINDS, X.rename(columns={"size": 3})), "must convert them all"),
         (fit({"size": Gaussian, "visits": Gaussian}, **other), "of the columns of the"),
         (fit({"size": Gaussian}, class_columns={5: {}}), "class_columns has 5"),
         (fit({"size": Gaussian}, class_columns=3), "class_columns=3 must be a dict"),

@@ -204,6 +204,21 @@ def test_a_weight_is_a_repetition_and_zeros_stay(rng):
     assert heavy.weights.tolist() == [1.0, 0.0] and heavy.components.rate[1] == 9.0
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+def test_steps_without_a_row_change_no_emission(mixed, rng):
+    shown = Gaussian(MEAN, COV)
+    if mixed:
+        shown = Mixtures([[0.3, 0.7]] * 2, Gaussian(MEAN[:, None] + [[0], [1]], COV))
+    model = HiddenMarkovModel([0.5, 0.5], MOVES, shown).update(
+        [rng.normal(size=(50, 2))], step=0.5
+    )
+    after = model.update([np.full((10, 2), np.nan)], step=0.5)
+    x = [rng.normal(size=(20, 2))]
+    assert np.isfinite(after.log_likelihood(x)).all()
+    for one, two in zip(model.emission._arrays(), after.emission._arrays()):
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+
+
 def test_wrong_batches_are_refused(rng):
     model = Mixture([0.5, 0.5], Gaussian(MEAN, COV))
     X = model.sample(9, rng)

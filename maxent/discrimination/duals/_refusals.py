@@ -27,8 +27,8 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
         )
     if result.status is Status.UNBOUNDED:
         raise ValueError(
-            f"the data cannot be separated with the fixed margin {margin!r}: the dual "
-            "is unbounded. Use a margin prior that allows losses, such as "
+            f"the data cannot be separated with {_named(margin)}: the dual is "
+            "unbounded. Use a margin prior that allows losses, such as "
             f"margin='exponential', or {easier}."
         )
     if (
@@ -37,7 +37,7 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
         and not np.isfinite(result.gap)
     ):
         raise ValueError(
-            f"no machine that meets the fixed margin {margin!r} was found (status "
+            f"no machine that meets {_named(margin)} was found (status "
             f"{result.status.value!r} after {result.n_iter} iterations): the data "
             f"cannot be separated, or barely. Use {easier}, or a margin prior that "
             "allows losses, such as margin='exponential'."
@@ -47,3 +47,10 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
             f"the objective became non-finite at iteration {result.n_iter}; scale the "
             "features or the kernel, or use one that is positive semidefinite."
         )
+
+
+def _named(margin):
+    """A prior with losses that are infinite, as messages call it."""
+    if margin.name == "fixed":
+        return f"the fixed margin {margin!r}"
+    return f"{margin!r}, which has a least margin"

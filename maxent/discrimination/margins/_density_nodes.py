@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+from maxent._support import validation as v
+
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _ALIKE = 1e-13  # share of the total by which a panel and its halves may differ
 _LEVELS = 60  # halvings, after which a density is too rough
@@ -65,14 +67,22 @@ class _Axis:
         if self.vectorised:
             try:
                 with np.errstate(all="ignore"):
-                    p = np.asarray(self.pdf(gamma), dtype=np.float64)
-                if p.shape in ((), gamma.shape):
-                    return np.broadcast_to(p, gamma.shape)
+                    p = np.asarray(self.pdf(gamma))
+                if p.shape in ((), gamma.shape) and p.dtype.kind != "c":
+                    return np.broadcast_to(p.astype(np.float64), gamma.shape)
             except (TypeError, ValueError):
                 pass  # of scalars: an error of its own comes again below
             self.vectorised = False
-        each = [float(self.pdf(float(x))) for x in gamma.ravel()]
+        each = [self._number(float(x)) for x in gamma.ravel()]
         return np.array(each).reshape(gamma.shape)
+
+    def _number(self, x):
+        p = self.pdf(x)
+        if np.size(p) != 1 or np.iscomplexobj(p):
+            raise ValueError(
+                f"pdf({x:g}) returned {v.shown(p)}; one real number is expected."
+            )
+        return float(np.reshape(p, ()))
 
     def _look(self):
         """Grid, its log density, and the median and a scale of the mass."""
@@ -107,8 +117,11 @@ class _Axis:
         self.scale = max(other - quarter, 1e-12 * abs(self.centre))
         # powers of the depth in the tail are counted from here
         self.tail_origin = 0.0 if self.known_end else self.centre
-        if not self.scale > 0:
-            raise ValueError("pdf has its mass in one point; use FixedMargin.")
+        if not self.scale > 1e-150:
+            raise ValueError(
+                "pdf has its mass in one point, for double precision; use FixedMargin, "
+                "or give margins in smaller units."
+            )
 
 
 class _Tail:
@@ -132,10 +145,20 @@ def _left_tail(axis, upper):
             )
         return _Tail(axis.high, math.inf, math.inf)
     if end > 1e-2 * axis.grid[-1]:
+        if axis.logs[-1] == -math.inf:
+            raise ValueError(
+                f"pdf spreads over margins as far as {axis.origin - end:g}; give "
+                "margins in larger units."
+            )
         raise _heavy("left", "exponentially", "no multiplier has a finite potential")
     origin = axis.tail_origin
     span = end - origin
     start = float(axis.grid[axis.logs > axis.peak - _TAIL][-1])
+    if not start < end:
+        raise ValueError(
+            f"pdf is zero below the margin {axis.origin - end:g}; end the support "
+            "there."
+        )
     x = start + (end - start) * 0.5 * (1.0 + np.cos(np.pi * (np.arange(64) + 0.5) / 64))
     y = axis.log_density(x)
     if not np.isfinite(y).all():

@@ -173,7 +173,9 @@ class MarginPrior(InheritedDocs):
         Notes
         -----
         Margins below the least sample are impossible under this prior: there the loss
-        is infinite, as that of :class:`FixedMargin` is below its level.
+        is infinite, as that of :class:`FixedMargin` is below its level. A fit looks
+        at every different sample for every row, many times: some thousand samples take
+        seconds, and more of them are for :meth:`from_density`, by a smooth estimate.
 
         Examples
         --------

@@ -147,6 +147,7 @@ class QuadratureMargin(MarginPrior):
                 f"samples of shape {gamma.shape} must be a vector of finite margins, "
                 "one at least."
             )
+        v.check_range("samples", gamma)
         weights = v.check_weights(weights, gamma.size)
         values, group = np.unique(gamma, return_inverse=True)
         mass = np.bincount(group, weights=weights)
@@ -154,6 +155,11 @@ class QuadratureMargin(MarginPrior):
         values, mass = values[mass > 0], mass[mass > 0]
         if not np.ptp(values) > 0:
             return FixedMargin(float(values[0]))
+        if not np.ptp(values) > 1e-150:
+            raise ValueError(
+                f"samples between {values[0]:g} and {values[-1]:g} are too close "
+                "together for double precision; give them in smaller units."
+            )
         return cls._around(values, np.log(mass), mass)
 
     @classmethod

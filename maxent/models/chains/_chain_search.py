@@ -24,6 +24,7 @@ from maxent.models._component_search import (
     ComponentSearch,
     Expectation,
     k_means_labels,
+    scaled,
     some_rows,
 )
 from maxent.models.chains._hidden_chain import Point
@@ -42,6 +43,10 @@ def clustered_starts(
     family, options = components.family, components.options
     used = components.weights > 0
     X, own = components.filled()[used], components.weights[used]
+    if n_states > len(X):
+        raise ValueError(
+            f"n_states={n_states} is more than the {len(X)} observations; lower it."
+        )
     check_observations(family, X, own, options)
     X, own = some_rows(X, own, n_states, rng, many=True)
     mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, options)
@@ -86,8 +91,7 @@ class ChainSearch(ComponentSearch):
         mass = np.add.reduceat(self.weights, begin)
         share = self.weights / self.weights.sum()
         X = self.X.reshape(len(self.X), -1)
-        R = X - share @ X
-        R = R / np.sqrt(share @ np.square(R))
+        R = scaled(X - share @ X, share)
 
         def mean(A):
             return np.add.reduceat(A * self.weights[:, None], begin) / mass[:, None]

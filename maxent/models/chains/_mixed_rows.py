@@ -107,7 +107,7 @@ class MixedRowProblem(RowProblem):
         if at is not emission:
             shares = self._within(emission)[1]
         mass = shares * self._of_shown(counts)[:, None]
-        return mass.reshape(-1, mass.shape[-1])
+        return mass.reshape(emission.weights.size, mass.shape[-1])
 
     def fit_emission(self, counts, emission):
         mass = self._mass(counts, emission)
@@ -214,6 +214,15 @@ class MixedSearch:
         group = merged_by_moves(self.plain.counts_of_moves(rows)[1], self.n_states)
         return np.stack([shares[group == s].sum(axis=0) for s in range(self.n_states)])
 
+    def _has_fit(self, rows: NDArray[np.intp], mass: Array) -> bool:
+        """False for rows that show no spread, as equal ones of a Gaussian."""
+        components = self.problem.components
+        try:
+            components.family.fit(self.X[rows], mass, **components.options)
+        except ValueError:
+            return False
+        return True
+
     def point_in(self, shares: Array, rng: np.random.Generator) -> Point:
         """Point of states that have shares (n_states, rows) of the rows."""
         components = self.problem.components
@@ -221,7 +230,7 @@ class MixedSearch:
         for share in shares:
             mass = share * self.weights
             own = np.flatnonzero(share > _SMALL)
-            if len(own) < self.n_components:
+            if len(own) < self.n_components or not self._has_fit(own, mass[own]):
                 own, mass = np.arange(len(mass)), mass + 1e-3 * self.weights
             some = some_rows(self.X[own], mass[own], self.n_components, rng)
             search = self._search(*some, self.n_components)

@@ -111,10 +111,13 @@ def known_states(
             "expected, -1 where a state is not known."
         )
     known = np.concatenate(each)
-    wrong = (known != np.floor(known)) | (known < -1)
-    if n_states is not None:
+    if known.dtype.kind not in "iuf":
+        wrong = np.ones(len(known), bool)
+    else:
+        wrong = (known != np.floor(known)) | (known < -1)
+    if n_states is not None and not wrong.all():
         wrong |= known >= n_states
-    if known.dtype.kind not in "iuf" or wrong.any():
+    if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
         most = "" if n_states is None else f" to {n_states - 1}"
         raise ValueError(

@@ -414,8 +414,9 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : HiddenMarkovModel, optional
-            Start of a single run, whose family is kept; `n_states` must be its own
-            then, and `n_init` is not read. Its probabilities of zero stay zero.
+            Start of a single run, whose family is kept; `n_states` and `n_components`
+            must be its own if given, and `n_init` is not read. Its probabilities of
+            zero stay zero.
         fixed : str, list of str, or dict, optional
             Parameters that stay as in `init`: "start", "transition", "emission"; or
             {name: boolean mask}, True where an entry (of "emission", a state) stays.
@@ -464,6 +465,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         """
         if isinstance(sequences, Iterator):
             sequences = list(sequences)
+        if init is not None:
+            check_init(init, cls, n_states)
         categories = (
             categories_of(family, sequences) if init is None else init.categories
         )
@@ -472,8 +475,13 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             own = family_of_columns(family, family_options, *columns_of(sequences))
             emissions = emissions_to_fit(*own, n_components)
         else:
-            check_init(init, cls, n_states)
             emissions = init._emissions
+            shown = getattr(emissions, "n_components", 1)
+            if n_components not in (1, shown):
+                raise ValueError(
+                    f"n_components={v.shown(n_components)} but a state of init has "
+                    f"{shown}."
+                )
         model = cls._fitted(
             emissions,
             sequences,

@@ -187,6 +187,15 @@ def test_the_rate_of_the_tail_may_be_given():
         (lambda g: g**-0.9, (0.0, 1.0), "do not settle"),
         (lambda g: 2 + np.sin(1e9 * g), (0.0, 1.0), "do not settle"),
         (LogisticMargin().density, (-INF, INF), "returned -|right tail|left tail"),
+        (
+            stats.uniform(0, 2).pdf,
+            (-INF, INF),
+            "zero below the margin -?[0-9e.-]+; end",
+        ),
+        (stats.norm(0, 1e6).pdf, (-INF, INF), "larger units"),
+        (lambda g: 1.0, (0.0, 1e-300), "smaller units"),
+        (lambda g: np.ones(3), (0.0, 1.0), "one real number"),
+        (lambda g: np.exp(1j * g), (0.0, 1.0), "one real number"),
         (stats.norm.pdf, (1.0, 0.0), "a < b"),
         (stats.norm.pdf, 3.0, "support=3.0"),
         (stats.norm.pdf, (math.nan, 0.0), "a < b"),
@@ -243,10 +252,20 @@ def test_samples_of_one_value_are_a_fixed_margin():
     assert MarginPrior.from_samples([0.7, 3.0], [1.0, 0.0]) == FixedMargin(0.7)
 
 
-@pytest.mark.parametrize("samples", [[], [[1.0, 2.0]], [1.0, math.nan], [1.0, INF]])
+@pytest.mark.parametrize(
+    "samples",
+    [[], [[1.0, 2.0]], [1.0, math.nan], [1.0, INF], [1e300, 2e300], [0.0, 1e-200]],
+)
 def test_samples_that_are_no_margins_are_refused(samples):
     with pytest.raises(ValueError, match="samples"):
         MarginPrior.from_samples(samples)
+
+
+def test_rows_below_the_least_sample_are_not_told_of_a_fixed_margin():
+    machine = MEDClassifier(margin=MarginPrior.from_samples([0.5, 1.5]))
+    with pytest.raises(ValueError, match="which has a least margin") as error:
+        machine.fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 1, 0])
+    assert "fixed" not in str(error.value)
 
 
 @pytest.mark.parametrize(

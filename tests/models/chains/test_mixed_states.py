@@ -6,7 +6,7 @@ import pickle
 import dask.array as da
 import numpy as np
 import pytest
-from refusals import refused
+from refusals import outcome, refused
 from scipy import optimize, stats
 
 from maxent import load, save
@@ -287,6 +287,20 @@ def test_groups_are_found_by_what_follows_what(rng):
         assert len({(g, n // M) for g, n in zip(group, names)}) == S
 
 
+@pytest.mark.parametrize(
+    "family, values",
+    [(Gaussian, 2), (DiagonalGaussian, 2), (Poisson, 2), (Poisson, 1)],
+)
+def test_states_whose_rows_are_alike_have_a_start(family, values, rng):
+    x = [rng.integers(0, values, 60).astype(float) for _ in range(3)]
+    own = {"family": family, "random_state": 0, "max_iter": 50}
+    model = outcome(lambda: HiddenMarkovModel.fit(x, 2, n_components=2, **own))
+    one = HiddenMarkovModel.fit(x, 1, **own)
+    # a special case of it, up to what the priors of small components cost
+    gain = model.log_likelihood(x).sum() - one.log_likelihood(x).sum()
+    assert np.isfinite(gain) and gain > -5.0
+
+
 def test_wrong_arguments_are_refused(rng):
     x = [np.arange(8.0)]
     fit = HiddenMarkovModel.fit
@@ -294,6 +308,13 @@ def test_wrong_arguments_are_refused(rng):
         (lambda: fit([[0, 1, 0]], 2, family=Categorical, n_components=2), "mixes cate"),
         (lambda: fit(x, 2, n_components=0), "n_components=0"),
         (lambda: fit(x, 3, n_components=3), "n_components=3 of 3 states"),
+        (lambda: fit(x, 9), "n_states=9 is more than the 8"),
+        (lambda: fit(x, 2, init=3), "init=3"),
+        (
+            lambda: fit(x, 2, init=counts_model(rng), n_components=3),
+            "n_components=3 but a state of init has 2",
+        ),
+        (lambda: fit(x, 2, states=[["a"] * 8]), "'a' must be a state"),
         (lambda: fit([[-1.0, 2.0]], 1, family=Gamma, n_components=2), "outside"),
         (lambda: Mixtures([0.5, 0.6], Poisson([1.0, 2.0])), "weights"),
         (lambda: Mixtures([0.5, 0.5], Poisson([1.0])), "both must be"),
