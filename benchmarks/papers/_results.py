@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 # options that choose units, or say where files are: results do not depend on them
-FREE = ("out", "draws", "rows", "tasks", "features")
+FREE = ("out", "draws", "rows", "tasks", "features", "scenarios")
 
 
 def parser(doc, draws, data=None):
@@ -95,6 +95,19 @@ def table(name, options, head, rows):
         print("  ".join(c.ljust(w) for c, w in zip(row, wide, strict=True)).rstrip())
 
 
+def column(rows, name, **where):
+    """Values (float) of a column in the rows that agree with `where`."""
+    own = (r for r in rows if all(r[k] == x for k, x in where.items()))
+    return np.array([r.get(name, np.nan) for r in own], dtype=float)
+
+
+def share(flags):
+    """Share of true ones, in per cent, of those known."""
+    flags = np.asarray(flags, dtype=float)
+    flags = flags[np.isfinite(flags)]
+    return f"{100 * flags.mean():.0f} %" if len(flags) else "-"
+
+
 def mean_and_error(values, digits=2):
     """ "mean ± standard error of the mean" of the finite values, "-" without any."""
     values = np.asarray(values, dtype=float)
@@ -161,7 +174,7 @@ def _opened(path, options):
     versions |= {"python": platform.python_version(), "blas": ", ".join(sorted(blas))}
     commits = dict.fromkeys([*filter(None, about["commit"].split(", ")), commit()])
     about |= {"commit": ", ".join(commits), "date": str(date.today())}
-    words = [Path(part).name if "/" in part else part for part in sys.argv]
+    words = [p.rsplit("/", 1)[-1] if p.startswith("/") else p for p in sys.argv]
     return about | {"command": shlex.join(words), "versions": versions}, rows
 
 

@@ -14,8 +14,8 @@ starts, by E steps, a fresh machine with three hidden units and 100 rows in each
 import itertools
 
 import numpy as np
-from _experiment import markdown
-from _latent import Trials, arguments, both, cell, clock, finish, fitted, share
+from _latent import CHOICES, arguments, both, compared, fitted
+from _results import column, run, share, table
 
 SIZES = [50, 200, 1000]
 HIDDEN = (3, 5, 1)
@@ -41,46 +41,43 @@ def choices(options):
     """Trials of figures 13-15."""
     from maxent.latent import LMEBoltzmannMachine
 
-    rows, trials = states(VISIBLE), Trials()
-    for hidden, draw in itertools.product(HIDDEN, range(options.draws)):
+    rows = states(VISIBLE)
+
+    def work(hidden, draw, size):
         rng = np.random.default_rng([options.seed, hidden, draw])
         p = visible_probabilities(hidden, rng)
-        numbers = rng.choice(len(p), size=max(options.sizes), p=p)
-        base = float(p @ np.log(p))
+        numbers = rng.choice(len(p), size=max(options.sizes), p=p)[:size]
 
-        def weighted(own, X, p=p):
+        def weighted(own, X):
             return len(p) * p * own.score_samples(X)  # its mean is the exact sum
 
-        for size in options.sizes:
-            model = LMEBoltzmannMachine(
-                3,
-                options.starts,
-                bias=False,
-                prior_variance=np.inf,
-                random_state=draw,
-            )
-            model = fitted(model, rows[numbers[:size]])
-            row = both(model, weighted, rows, base)
-            if model is not None:
-                row |= model.rejected_
-                row["admitted"] = int((model.candidates_["reason"] == "").sum())
-                best = float(np.log(p)[numbers[:size]].mean())
-                for c in ("entropy", "likelihood"):
-                    row[f"{c} condition"] = int(row[f"{c} log_likelihood"] >= best)
-            trials.add(hidden=hidden, draw=draw, size=size, **row)
-    return trials
+        model = LMEBoltzmannMachine(
+            3, options.starts, bias=False, prior_variance=np.inf, random_state=draw
+        )
+        model = fitted(model, rows[numbers])
+        row = both(model, weighted, rows, float(p @ np.log(p)))
+        best = float(np.log(p)[numbers].mean())
+        for c in CHOICES if model is not None else ():
+            row[f"{c} condition"] = int(row[f"{c} log_likelihood"] >= best)
+        return row
+
+    every = itertools.product(HIDDEN, range(options.draws), options.sizes)
+    units = [dict(zip(("hidden", "draw", "size"), u, strict=True)) for u in every]
+    return run("latent_boltzmann", options, units, work)
 
 
 def convergence(options):
-    """Display with the mean histories of figure 10."""
+    """Log-likelihoods of figure 10 by ascent and step, of every draw."""
     from maxent.displays import ConvergenceDisplay
     from maxent.latent import FiniteLatentModel
 
     x = states(VISIBLE + 3)
     i, j = np.triu_indices(VISIBLE + 3, 1)
     model = FiniteLatentModel((x[:, i] * x[:, j]).reshape(2**VISIBLE, 8, -1))
-    runs = []
-    for draw in range(options.draws):
+
+    def work(draw):
+        import matplotlib.pyplot as plt
+
         rng = np.random.default_rng([options.seed, 10, draw])
         p = visible_probabilities(3, rng)
         y = rng.choice(len(p), size=100, p=p)
@@ -88,45 +85,31 @@ def convergence(options):
         display = ConvergenceDisplay.from_model(
             *(model, y, start), inner=(1, 4, 16), n_steps=max(STEPS), bound=15.0
         )
-        runs.append(display.histories)
-        close(display)
+        plt.close(display.figure_)
+        return [
+            # an ascent that has ended stays where it is
+            {"ascent": name}
+            | {f"step {n}": own[min(n, len(own) - 1)] for n in range(max(STEPS) + 1)}
+            for name, own in display.histories.items()
+        ]
 
-    def padded(values):
-        short = max(STEPS) + 1 - len(values)
-        return np.append(values, np.full(short, values[-1]))
-
-    means = {name: np.mean([padded(r[name]) for r in runs], axis=0) for name in runs[0]}
-    return ConvergenceDisplay(means)
-
-
-def close(display):
-    """Close the figure of a display."""
-    import matplotlib.pyplot as plt
-
-    plt.close(display.figure_)
+    units = [{"draw": draw} for draw in range(options.draws)]
+    return run("latent_boltzmann_ascents", options, units, work)
 
 
-def table_rows(trials, sizes):
+def line(trials, hidden, size):
     """Cells of figures 13-15."""
-    out = []
-    for hidden, size in itertools.product(HIDDEN, sizes):
 
-        def own(name, hidden=hidden, size=size):
-            return trials.column(name, hidden=hidden, size=size)
+    def own(name):
+        return column(trials, name, hidden=hidden, size=size)
 
-        mle, lme = own("likelihood divergence"), own("entropy divergence")
-        differ = np.abs(mle - lme) > 1e-6
-        out.append(
-            [
-                *(hidden, size),
-                *(cell(mle, 4), cell(lme, 4), cell(mle - lme, 4)),
-                f"{share(np.where(differ, lme < mle, np.nan))} of {int(differ.sum())}",
-                *(share(own("likelihood condition")), share(own("entropy condition"))),
-                f"{np.nanmean(own('admitted')):.1f}",
-                int(np.isnan(mle).sum()),
-            ]
-        )
-    return out
+    mle, lme = own("likelihood divergence"), own("entropy divergence")
+    return [
+        *(hidden, size, *compared(mle, lme, 4)),
+        *(share(own(f"{c} condition")) for c in reversed(CHOICES)),
+        f"{np.nanmean(own('admitted')):.1f}",
+        int(np.isnan(mle).sum()),
+    ]
 
 
 def main():
@@ -134,36 +117,26 @@ def main():
     import matplotlib
 
     matplotlib.use("Agg")
-    parser = arguments(__doc__.splitlines()[0], draws=10, sizes=SIZES, starts=15)
-    options = parser.parse_args()
-    spent = clock()
-    trials, display = choices(options), convergence(options)
+    from maxent.displays import ConvergenceDisplay
+
+    options = arguments(__doc__, 10, SIZES, 15).parse_args()
+    trials, ascents = choices(options), convergence(options)
     head = ["hidden units of the truth", "rows", "MLE: KL", "LME: KL"]
     head += ["MLE - LME, paired", "LME better, of trials that differ"]
     head += ["L at least the truth's, MLE", "LME", "admitted", "without a model"]
-    lines = [
-        "# Boltzmann machines with three hidden units",
-        "",
-        f"{options.draws} trials, {options.starts} starts, seed {options.seed}; mean ± "
-        f"standard error over trials; {spent()}. Printed: curves only.",
-        "",
-        *markdown(head, table_rows(trials, options.sizes)),
-        "",
-        "Mean log-likelihood after E steps (figure 10):",
-        "",
-        *markdown(
-            ["M step", *map(str, STEPS)],
-            [
-                [name, *(f"{values[n]:.4f}" for n in STEPS)]
-                for name, values in display.histories.items()
-            ],
-        ),
-    ]
-
-    def draw(path):
-        display.plot().figure_.savefig(path, dpi=110, bbox_inches="tight")
-
-    finish(trials, lines, options.out, "latent_boltzmann", draw)
+    rows = [line(trials, *at) for at in itertools.product(HIDDEN, options.sizes)]
+    table("latent_boltzmann", options, head, rows)
+    steps = [f"step {n}" for n in range(max(STEPS) + 1)]
+    means = {
+        name: np.array([column(ascents, step, ascent=name).mean() for step in steps])
+        for name in dict.fromkeys(r["ascent"] for r in ascents)
+    }
+    rows = [[name, *(f"{own[n]:.4f}" for n in STEPS)] for name, own in means.items()]
+    head = ["M step", *(f"after {n}" for n in STEPS)]
+    table("latent_boltzmann_ascents", options, head, rows)
+    figure = ConvergenceDisplay(means).plot().figure_
+    path = f"{options.out}/latent_boltzmann.png"
+    figure.savefig(path, dpi=110, bbox_inches="tight")
 
 
 if __name__ == "__main__":
