@@ -47,6 +47,7 @@ def run(name, options, units, work):
     one, and what is empty is NaN.
     """
     path = Path(options.out) / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
     about, rows, done = *_opened(path, options), {}
 
     def key(row):
@@ -135,7 +136,6 @@ def write_rows(path, rows):
 
 def _replace(path, text):
     """Write a file; the one that is there stays whole until then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
     new.write_text(text, encoding="utf-8")
     os.replace(new, path)

@@ -13,14 +13,8 @@ the paper shows, is in a column of its own.
 import warnings
 
 import numpy as np
-from _precomputed import (
-    chosen_error,
-    minus,
-    options_of,
-    percent,
-    rows_of,
-    write_all,
-)
+from _precomputed import chosen_error, compared, head_of
+from _results import column, parser, run, table
 
 POWERS = (0.02, 0.1, 0.5, 1.0)
 HORIZONS = (1, 4, 9, 14, 24)
@@ -37,6 +31,8 @@ PRINTED = {
     "SLDS": 0.25,
 }
 BASE = "LDS, joint"
+# in the order of the settings below
+CURVE = [f"error at T = {T}, rho = {rho:g}" for T in HORIZONS for rho in POWERS]
 
 
 def kernels_of(series, seed):
@@ -102,7 +98,7 @@ def class_models(seed):
 
 
 def one_draw(number, seed):
-    """Records of every row, and the error over the horizon of each kernel row."""
+    """Rows of every model; of kernels the error at each power and horizon, best C."""
     from sklearn.model_selection import StratifiedKFold
 
     from maxent.datasets import make_switching_series
@@ -111,82 +107,59 @@ def one_draw(number, seed):
     series, y, _ = make_switching_series(random_state=rng)
     folds = StratifiedKFold(OUTER, shuffle=True, random_state=number)
     parts = list(folds.split(y, y))
-    records, curves = [], {}
+    rows = []
     for name, (fit, score) in class_models(number).items():
         errors = [by_class(fit, score, series, y, a, b) for a, b in parts]
-        error = np.mean(errors)
-        records.append({"draw": number, "row": name, "error": error, "best": error})
+        rows.append({"row": name, "error": np.mean(errors), "best": np.mean(errors)})
     for name, kernels in kernels_of(series, number).items():
         found = [
             chosen_error(kernels, y, a, b, PENALTIES, number + 1) for a, b in parts
         ]
         grid = np.mean([errors for *_, errors in found], axis=0)
         error = np.mean([error for error, *_ in found])
-        records.append({"draw": number, "row": name, "error": error})
-        records[-1]["best"] = grid.min()
-        if name != "Gaussian kernel":
-            shape = (len(HORIZONS), len(POWERS), len(PENALTIES))
-            curves[name] = grid.reshape(shape).min(axis=2)
-    return records, curves
+        curve = {} if name == "Gaussian kernel" else zip(CURVE, grid.min(axis=1))
+        rows.append({"row": name, "error": error, "best": grid.min(), **dict(curve)})
+    return rows
 
 
 def main():
     """Run the draws; write the table, its numbers and a figure."""
     from sklearn.exceptions import ConvergenceWarning
 
-    options = options_of(__doc__.splitlines()[0], 10)
-    records, curves = [], []
-    for number in range(options.draws):
+    options = parser(__doc__, 10).parse_args()
+
+    def work(draw):
         with warnings.catch_warnings():
             # kernels of systems at the edge of stability, at the longest horizon
             warnings.filterwarnings("ignore", message=".*unstable")
             # fits stop after 500 steps: kernels do not need the optimum
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found, curve = one_draw(number, options.seed)
-        records += found
-        curves.append(curve)
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    write(records, curves, options)
+            return one_draw(draw, options.seed)
 
-
-def write(records, curves, options):
-    """switching_series.md, .csv and .png."""
-    table = []
-    for name, printed in PRINTED.items():
-        step, fewer = minus(records, name, BASE)
-        table.append(
-            [
-                name,
-                "" if printed is None else f"{100 * printed:.0f} %",
-                percent(records, name, "best"),
-                percent(records, name),
-                step,
-                fewer,
-            ]
-        )
-    head = [
-        *("row", "printed", "least over all settings", "by nested validation"),
-        *(f"minus {BASE}", "draws below it"),
+    units = [{"draw": k} for k in range(options.draws)]
+    rows = run("switching_series", options, units, work)
+    lines = [
+        [n, "" if p is None else f"{100 * p:.0f} %", *compared(rows, n, BASE)]
+        for n, p in PRINTED.items()
     ]
-    path = write_all(
-        ["# Switching time series"], head, table, records, options, "switching_series"
-    )
-    draw(records, curves, path)
+    table("switching_series", options, ["row", "printed", *head_of(BASE)], lines)
+    draw(rows, f"{options.out}/switching_series.png")
 
 
-def draw(records, curves, path):
+def draw(rows, path):
     """Errors over the horizon for each power, C the best on the test rows."""
     from matplotlib.figure import Figure
 
+    names = list(PRINTED)[3:]
     figure = Figure(figsize=(11, 3.6), layout="constrained")
-    axes = figure.subplots(1, len(curves[0]), sharey=True)
-    for ax, name in zip(axes, curves[0], strict=True):
-        mean = np.mean([curve[name] for curve in curves], axis=0)
-        for rho, line in zip(POWERS, mean.T, strict=True):
+    axes = figure.subplots(1, len(names), sharey=True)
+    for ax, name in zip(axes, names, strict=True):
+        mean = np.array([column(rows, at, row=name).mean() for at in CURVE])
+        lines = mean.reshape(len(HORIZONS), len(POWERS)).T
+        for rho, line in zip(POWERS, lines, strict=True):
             ax.plot(np.add(HORIZONS, 1), 100 * line, label=f"ρ = {rho:g}")
         for row, style in (("Gaussian kernel", "--"), ("LDS by class, ML", ":")):
-            level = np.mean([100 * r["best"] for r in rows_of(records, row)])
+            level = 100 * column(rows, "best", row=row).mean()
             ax.axhline(level, color="black", linestyle=style, label=row)
         ax.set(title=name, xlabel="observations compared, T + 1")
     axes[0].set_ylabel("error, %")
