@@ -1,26 +1,26 @@
-"""Boltzmann machines: figures 10 and 13-15 of the latent maximum entropy paper.
+"""Boltzmann machines: figures 11-15 of the latent maximum entropy paper.
 
 Wang, Schuurmans & Zhao (2012), section 7.2: five visible units; data from machines with
 3, 5 or 1 hidden units, fitted with three, no biases; 10 runs; curves without numbers.
-The weights of the generators are not given: here standard normal.
+Figures 11 and 12 are the log-likelihood and the joint entropy of both choices, of data
+from three hidden units; 13-15 the divergence from the truth for 3, 5 and 1. Figure 10
+is in `latent_gradient.py`. The weights of the generators are not given: here standard
+normal.
 
 Protocol here: both choices from one pool of `LMEBoltzmannMachine(3, bias=False)`,
 without a penalty and with weights within 15 (pairs that never occur together have no
-finite weight); divergences of the visible units are exact. Figure 10: mean log-
-likelihood of improved iterative scaling with K steps and of L-BFGS from the same
-starts, by E steps, a fresh machine with three hidden units and 100 rows in each trial.
+finite weight); divergences of the visible units are exact.
 """
 
 import itertools
 
 import numpy as np
-from _latent import CHOICES, arguments, both, compared, fitted
-from _results import column, run, share, table
+from _latent import CHOICES, arguments, both, compared, fitted, size_display
+from _results import column, mean_and_error, run, share, table
 
-SIZES = [50, 200, 1000]
+SIZES = [10, 50, 200, 1000, 5000, 10_000]
 HIDDEN = (3, 5, 1)
 VISIBLE = 5
-STEPS = (1, 3, 10, 30, 100)
 
 
 def states(n):
@@ -38,7 +38,7 @@ def visible_probabilities(hidden, rng):
 
 
 def choices(options):
-    """Trials of figures 13-15."""
+    """Trials of all figures."""
     from maxent.latent import LMEBoltzmannMachine
 
     rows = states(VISIBLE)
@@ -66,37 +66,6 @@ def choices(options):
     return run("latent_boltzmann", options, units, work)
 
 
-def convergence(options):
-    """Log-likelihoods of figure 10 by ascent and step, of every draw."""
-    from maxent.displays import ConvergenceDisplay
-    from maxent.latent import FiniteLatentModel
-
-    x = states(VISIBLE + 3)
-    i, j = np.triu_indices(VISIBLE + 3, 1)
-    model = FiniteLatentModel((x[:, i] * x[:, j]).reshape(2**VISIBLE, 8, -1))
-
-    def work(draw):
-        import matplotlib.pyplot as plt
-
-        rng = np.random.default_rng([options.seed, 10, draw])
-        p = visible_probabilities(3, rng)
-        y = rng.choice(len(p), size=100, p=p)
-        start = rng.normal(size=model.n_features)
-        display = ConvergenceDisplay.from_model(
-            *(model, y, start), inner=(1, 4, 16), n_steps=max(STEPS), bound=15.0
-        )
-        plt.close(display.figure_)
-        return [
-            # an ascent that has ended stays where it is
-            {"ascent": name}
-            | {f"step {n}": own[min(n, len(own) - 1)] for n in range(max(STEPS) + 1)}
-            for name, own in display.histories.items()
-        ]
-
-    units = [{"draw": draw} for draw in range(options.draws)]
-    return run("latent_boltzmann_ascents", options, units, work)
-
-
 def line(trials, hidden, size):
     """Cells of figures 13-15."""
 
@@ -112,31 +81,47 @@ def line(trials, hidden, size):
     ]
 
 
+def choice_line(trials, size):
+    """Cells of figures 11 and 12."""
+    names = itertools.product(("log_likelihood", "entropy"), reversed(CHOICES))
+    L, L_lme, H, H_lme = (
+        column(trials, f"{choice} {what}", hidden=HIDDEN[0], size=size)
+        for what, choice in names
+    )
+    columns = (L, L_lme, L - L_lme, H, H_lme, H_lme - H)
+    return [size, *(mean_and_error(each, 3) for each in columns)]
+
+
+def draw(trials, sizes, path):
+    """Likelihood and entropy (figures 11, 12), and the three divergences (13-15)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(16, 3.2), layout="constrained")
+    axes = figure.subplots(1, 2 + len(HIDDEN))
+    panels = [(HIDDEN[0], "log_likelihood", "L, nats"), (HIDDEN[0], "entropy", "H")]
+    panels += [(hidden, "divergence", "KL, nats") for hidden in HIDDEN]
+    for ax, (hidden, what, label) in zip(axes, panels, strict=True):
+        own = [r for r in trials if r["hidden"] == hidden]
+        size_display(own, sizes, what, label).plot(ax)
+        ax.set_title(f"{hidden} hidden units", fontsize="medium")
+        if what == "divergence":
+            ax.set_yscale("log")
+    figure.savefig(path, dpi=110)
+
+
 def main():
     """Run and write."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from maxent.displays import ConvergenceDisplay
-
     options = arguments(__doc__, 10, SIZES, 15).parse_args()
-    trials, ascents = choices(options), convergence(options)
+    trials = choices(options)
     head = ["hidden units of the truth", "rows", "MLE: KL", "LME: KL"]
     head += ["MLE - LME, paired", "LME better, of trials that differ"]
     head += ["L at least the truth's, MLE", "LME", "admitted", "without a model"]
     rows = [line(trials, *at) for at in itertools.product(HIDDEN, options.sizes)]
     table("latent_boltzmann", options, head, rows)
-    steps = [f"step {n}" for n in range(max(STEPS) + 1)]
-    means = {
-        name: np.array([column(ascents, step, ascent=name).mean() for step in steps])
-        for name in dict.fromkeys(r["ascent"] for r in ascents)
-    }
-    rows = [[name, *(f"{own[n]:.4f}" for n in STEPS)] for name, own in means.items()]
-    head = ["M step", *(f"after {n}" for n in STEPS)]
-    table("latent_boltzmann_ascents", options, head, rows)
-    figure = ConvergenceDisplay(means).plot().figure_
-    path = f"{options.out}/latent_boltzmann.png"
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    head = ["rows", "L, MLE", "L, LME", "L lost by LME", "H, MLE", "H, LME"]
+    rows = [choice_line(trials, size) for size in options.sizes]
+    table("latent_boltzmann_choices", options, [*head, "H won by LME"], rows)
+    draw(trials, options.sizes, f"{options.out}/latent_boltzmann.png")
 
 
 if __name__ == "__main__":
