@@ -431,7 +431,7 @@ def line(claim, folder):
         "verdict": f"**{word}**{claim.verdict[len(word) :]}",
         "command": f"``{command}``",
         "data": claim.data,
-        "minutes": f"{run['seconds'] / 60:.2g}",
+        "minutes": f"{run['seconds'] / 60:.2g}" if run["seconds"] else "",
         "run": f"{run['date']}, {run['commit']}",
     }
 

@@ -6,7 +6,9 @@ import pathlib
 import matplotlib.pyplot as plt
 import numpy as np
 
-folder = pathlib.Path(__file__).resolve().parents[1] / "reproductions"
+# a page runs this in its folder, and without a name of the file
+here = pathlib.Path(globals().get("__file__", "figure")).resolve().parent
+folder = here.parent / "reproductions"
 with open(folder / "latent_gaussians.csv", encoding="utf-8", newline="") as stream:
     rows = list(csv.DictReader(stream))
 

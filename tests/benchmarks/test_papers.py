@@ -518,7 +518,7 @@ def hasty(script, monkeypatch):
         monkeypatch.setattr(script, "models", quick)
     if script.__name__ == "switching_series":
         make = maxent.datasets.make_switching_series
-        few = functools.partial(make, 4, 3, 10)
+        few = functools.partial(make, 4, 5, 10)
         monkeypatch.setattr(maxent.datasets, "make_switching_series", few)
 
 
