@@ -303,7 +303,7 @@ CLAIMS = [
         "25 against 28 %",
         "{} minus the linear one",
         [("switching_series", ["SLDS"], "minus LDS, joint")],
-        NO,
+        f"{NO}: a tie",
         "switching_series",
         "drawn",
     ),
