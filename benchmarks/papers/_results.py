@@ -106,15 +106,15 @@ def share(flags):
     """Share of true ones, in per cent, of those known."""
     flags = np.asarray(flags, dtype=float)
     flags = flags[np.isfinite(flags)]
-    return f"{100 * flags.mean():.0f} %" if len(flags) else "-"
+    return f"{100 * flags.mean():.0f} %" if len(flags) else "none"
 
 
 def mean_and_error(values, digits=2):
-    """ "mean ± standard error of the mean" of the finite values, "-" without any."""
+    """ "mean ± standard error of the mean" of the finite values, "none" without any."""
     values = np.asarray(values, dtype=float)
     values = values[np.isfinite(values)]
     if len(values) < 2:
-        return f"{values[0]:.{digits}f}" if len(values) else "-"
+        return f"{values[0]:.{digits}f}" if len(values) else "none"
     error = values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
 

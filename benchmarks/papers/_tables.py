@@ -106,7 +106,7 @@ def line(experiment, found, model):
     if errors is None:
         cells += ["", ""]
     else:
-        cells.append(" / ".join("-" if e is None else str(e) for e in errors))
+        cells.append(" / ".join("none" if e is None else str(e) for e in errors))
         cells.append(f"{100 * np.mean(test <= errors[1]):.0f} %")
     steps, shares, base = [], [], COUNTERPARTS.get(model)
     for other in (REFERENCE, base):

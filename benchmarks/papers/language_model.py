@@ -237,7 +237,8 @@ def fit_columns(model, spent):
 def line(rows, model, base):
     """Cells of a model: gain over the trigram with its error over documents."""
     words, own = (column(rows, k, model=model) for k in ("words", "log_prob"))
-    gain = mean_and_error((own - base) / words.mean(), 3)
+    gain = (own - base) / words.mean()
+    gain = "" if model == TRIGRAM else mean_and_error(gain, 3)
     info = {k: column(rows, k, model=model)[0] for k in FIT}
     return [
         *(model, f"{np.exp(-own.sum() / words.sum()):.1f}", gain),
