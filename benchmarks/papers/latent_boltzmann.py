@@ -76,7 +76,7 @@ def line(trials, hidden, size):
     return [
         *(hidden, size, *compared(mle, lme, 4)),
         *(share(own(f"{c} condition")) for c in reversed(CHOICES)),
-        f"{np.nanmean(own('admitted')):.1f}",
+        mean_and_error(own("admitted"), 1),
         int(np.isnan(mle).sum()),
     ]
 
@@ -104,7 +104,7 @@ def draw(trials, sizes, path):
         own = [r for r in trials if r["hidden"] == hidden]
         size_display(own, sizes, what, label).plot(ax)
         ax.set_title(f"{hidden} hidden units", fontsize="medium")
-        if what == "divergence":
+        if np.isfinite(column(own, f"entropy {what}")).any() and what == "divergence":
             ax.set_yscale("log")
     figure.savefig(path, dpi=110)
 

@@ -432,8 +432,7 @@ SCRIPTS = {
     "exon_intron": (DATA, {"SIZE": 5, "STEPS": 2}, ("exon_intron_nematode",)),
     "switching_series": (
         (),
-        {"OUTER": 2, "POWERS": (1.0,), "CURVE": ["error at T = 1, rho = 1"]}
-        | {"HORIZONS": (1,), "CLASS_REGIMES": 2},
+        {"OUTER": 2, "POWERS": (0.1, 1.0), "HORIZONS": (1, 2), "CLASS_REGIMES": 2},
         ("switching_series",),
     ),
     "latent_dirichlet": ((*LATENT, "--sizes", "50"), {}, ("latent_dirichlet",)),
@@ -443,10 +442,11 @@ SCRIPTS = {
         {},
         ("latent_gaussians",),
     ),
-    "latent_boltzmann": (
-        (*LATENT, "--sizes", "50"),
+    "latent_boltzmann": ((*LATENT, "--sizes", "50"), {}, ("latent_boltzmann",)),
+    "latent_gradient": (
+        ("--starts", "2", "--sizes", "20", "--steps", "48"),
         {},
-        ("latent_boltzmann", "latent_boltzmann_ascents"),
+        ("latent_gradient",),
     ),
     "language_model": (
         (
@@ -470,6 +470,12 @@ SCRIPTS = {
         ("motifs_pbm_median",),
     ),
     "motifs_synthetic": ((*MOTIFS, "--rates", "0.1"), {}, ("motifs_synthetic",)),
+    "m3e_orders": (
+        (*DATA, "--train", "60", "--test", "60", "--images", "24", "--starts", "1"),
+        {"RATES": {"motifs": (0.5,), "digits": (0.5,)}, "FACTORS": ("Egr2",)}
+        | {"ORDERS": {"motifs": (1.0, 1e6), "digits": (1e6,)}},
+        ("m3e_orders",),
+    ),
     "digits_clutter": (
         (
             *DATA,
@@ -567,6 +573,78 @@ def test_a_script_writes_goes_on_and_refuses(name, load, rng, tmp_path, monkeypa
 def read(path):
     with open(path, encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def test_steps_along_the_gradient_are_those_of_the_likelihood(load, rng):
+    script = load("latent_gradient")
+    f, starts = script.features(), rng.normal(size=(3, 28))
+    share = np.bincount(rng.integers(0, 32, size=40), minlength=32) / 40
+
+    def likelihood(lam):
+        p = np.exp(f @ lam)
+        return share @ np.log(p.sum(axis=1) / p.sum())
+
+    values, falls = script.gradient_ascent(f, share, starts, 1e-4, (0, 1))
+    for k, lam in enumerate(starts):
+        ends = [(likelihood(lam + e), likelihood(lam - e)) for e in 1e-5 * np.eye(28)]
+        slope = np.array([a - b for a, b in ends]) / 2e-5
+        assert values[0][k] == pytest.approx(likelihood(lam), abs=1e-12)
+        expected = likelihood(lam + 1e-4 * slope)
+        assert values[1][k] == pytest.approx(expected, abs=1e-11)
+        assert values[1][k] > values[0][k]
+    assert not falls.any()
+    # a step across the valley falls, and is counted
+    _, falls = script.gradient_ascent(f, share, starts, 1e3, (0, 20))
+    assert falls.all()
+
+
+def test_scaling_and_gradient_start_and_end_alike(load, rng):
+    from maxent.latent import FiniteLatentModel
+
+    script = load("latent_gradient")
+    f, starts = script.features(), 0.1 * rng.normal(size=(2, 28))
+    share = np.bincount(np.arange(32), minlength=32) / 32  # every row once
+    model, y = FiniteLatentModel(f), np.arange(32)
+    scaled = [script.scaling(model, y, starts, K, (16, 3200)) for K in (1, 16)]
+    steep, _ = script.gradient_ascent(f, share, starts, 1.0, (3200,))
+    for values in scaled:
+        np.testing.assert_allclose(values[3200], steep[3200], atol=1e-3)
+    # one E step, then sixteen inner steps: less than sixteen of both
+    assert (scaled[1][16] <= scaled[0][16] + 1e-9).all()
+
+
+def test_errors_at_a_horizon_are_of_what_validation_chooses(load, rng, monkeypatch):
+    script = load("switching_series")
+    for name, values in {"HORIZONS": (1, 2), "POWERS": (0.5, 1.0)}.items():
+        monkeypatch.setattr(script, name, values)
+    monkeypatch.setattr(script, "PENALTIES", (1.0, 9.0, 99.0))
+    found = [(rng.random((4, 3)), rng.random((4, 3))) for _ in range(5)]
+    out = script.slices(found)
+    assert list(out) == ["T = 1", "T = 2", "rho = 0.5", "rho = 1"]
+    for name, rows in (("T = 2", [2, 3]), ("rho = 0.5", [0, 2])):
+        best = [
+            min((v, e) for v, e in zip(inside[rows].flat, errors[rows].flat))
+            for errors, inside in found
+        ]
+        assert out[name] == pytest.approx(np.mean([error for _, error in best]))
+
+
+def test_a_digit_is_whole_at_one_of_its_places(load, rng):
+    from sklearn.datasets import load_digits
+
+    script = load("m3e_orders")
+    cells, y = script.cluttered_digits(60, rng)
+    assert cells.shape == (60, 8, 8, 4) and np.bincount(y).tolist() == [10] * 6
+    X = cells.reshape(60, 8, 8, 2, 2).swapaxes(2, 3).reshape(60, 16, 16)
+    X = X - X.min()
+    digits = load_digits()
+    for image, label in zip(X[:12], y[:12]):
+        own = digits.images[digits.target == label] / 16.0
+        places = [
+            image[i : i + 8, j : j + 8] for i in range(0, 9, 2) for j in range(0, 9, 2)
+        ]
+        gaps = [np.abs(own - place).max(axis=(1, 2)).min() for place in places]
+        assert min(gaps) < 1e-9
 
 
 # -- data --------------------------------------------------------------------------
