@@ -474,7 +474,7 @@ SCRIPTS = {
         (*DATA, "--train", "60", "--test", "60", "--images", "24", "--starts", "1"),
         {"RATES": {"motifs": (0.5,), "digits": (0.5,)}, "FACTORS": ("Egr2",)}
         | {"ORDERS": {"motifs": (1.0, 1e6), "digits": (1e6,)}},
-        ("m3e_orders",),
+        ("m3e_orders_motifs", "m3e_orders_digits"),
     ),
     "digits_clutter": (
         (
