@@ -37,6 +37,7 @@ def line(claim, folder):
     run = json.loads((folder / f"{claim['run']}.json").read_text("utf-8"))
     command = run["command"].replace("benchmarks/papers/", "").split(" --out")[0]
     command = re.sub(r"--data \S+", "--data FOLDER", command)
+    spent = run.get("processor", run["seconds"])
     word = next(v for v in VERDICTS if claim["verdict"].startswith(v))
     link = f":ref:`{claim['where']} <reproduction-{claim['label']}>`"
     return {
@@ -46,7 +47,7 @@ def line(claim, folder):
         "verdict": f"**{word}**{claim['verdict'][len(word) :]}",
         "command": f"``{command}``",
         "data": claim["data"],
-        "minutes": f"{run['seconds'] / 60:.2g}" if run["seconds"] else "",
+        "minutes": f"{spent / 60:.2g}" if spent else "",
         "run": f"{run['date']}, {run['commit']}" + ", earlier" * ("earlier" in run),
     }
 

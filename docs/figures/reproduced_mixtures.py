@@ -19,7 +19,11 @@ for row in rows:
         gain = float(cells[0]) - float(cells[1])
         gains.setdefault((row["scenario"], int(row["size"])), []).append(gain)
 
-names = {"1": "three Gaussians (1)", "4": "three Gaussians (4)", "2": "five Gaussians (2)"}
+names = {
+    "1": "three Gaussians (1)",
+    "4": "three Gaussians (4)",
+    "2": "five Gaussians (2)",
+}
 names |= {"3": "three Laplacians (3)", "3r": "three Laplacians, with a prior"}
 sizes = sorted({size for _, size in gains})
 figure, ax = plt.subplots(figsize=(7, 3.6))

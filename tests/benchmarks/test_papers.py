@@ -10,10 +10,11 @@ import json
 import pathlib
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
-from processes import run
+from processes import HUNG, run, start
 
 import maxent.datasets
 
@@ -568,6 +569,22 @@ def test_a_script_writes_goes_on_and_refuses(name, load, rng, tmp_path, monkeypa
         assert draws >= {"0", "1"} or "fit" in rows[0]
     with pytest.raises(SystemExit, match="other options: seed 0, not 1"):
         call("--seed", "1")
+
+
+@pytest.mark.slow
+def test_a_killed_script_leaves_whole_rows(tmp_path):
+    env = {"PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
+    words = (HOME / "latent_iris.py", "--starts", "3", "--out", tmp_path, "--draws")
+    path, until = tmp_path / "latent_iris.csv", time.monotonic() + HUNG
+    with start(*words, "50", env=env) as process:
+        while time.monotonic() < until and not (path.exists() and len(read(path)) > 5):
+            time.sleep(0.01)
+        process.kill()
+    kept = read(path)
+    assert 5 < len(kept) < 100 and all(None not in row.values() for row in kept)
+    draws = 1 + len({row["draw"] for row in kept})
+    run(*words, draws, env=env)
+    assert read(path)[: len(kept)] == kept and len(read(path)) == 2 * draws
 
 
 def read(path):
