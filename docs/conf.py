@@ -115,7 +115,8 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_sidebars = {
-    page: [] for page in ("index", "performance", "errata", "reproductions", "symbols")
+    page: []
+    for page in ("index", "performance", "errata", "reproductions/*", "symbols")
 }
 html_theme_options = {
     "logo": {"text": "maxent"},

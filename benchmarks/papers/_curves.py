@@ -6,24 +6,24 @@ one. The bias of a model does not matter to its curve. Penalties and the width a
 chosen as in `_kernels`.
 """
 
-import warnings
-
 import numpy as np
-from _experiment import chosen_by_folds, markdown, mean_and_error, prepared
+from _experiment import chosen_by_folds, prepared
 from _gaussians import log_ratio, med
 from _kernels import estimator_and_grid
+from _results import mean_and_error, run, table
 
 LIKELIHOOD, MED = "ML Gaussians", "MED Gaussians"
+KEYS = ("training", "test", "error")
 MACHINES = {"SVM, linear": "linear", "SVM, Gaussian, chosen": "Gaussian, chosen"}
 
 
 def scores_of(experiment, train, seed):
     """{model: scores (n,) of every row}, larger for class 1."""
     X, y = prepared(experiment.X, train), experiment.y
-    scores = {LIKELIHOOD: log_ratio(X, y, train)}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*every margin is above the level")
-        scores[MED] = med().fit(X[train], y[train]).decision_function(X)
+    scores = {
+        LIKELIHOOD: log_ratio(X, y, train),
+        MED: med().fit(X[train], y[train]).decision_function(X),
+    }
     for name, kernel in MACHINES.items():
         model, _ = chosen_by_folds(
             *estimator_and_grid("SVM", kernel), X[train], y[train], seed
@@ -32,57 +32,52 @@ def scores_of(experiment, train, seed):
     return scores
 
 
-def run(experiment, splits, seed):
-    """({model: areas on the test rows}, {model: same, training}, standard errors,
-    curves of the first split)."""
+def curves(experiment, options, name):
+    """Areas of every split; table of them, and a picture of the first split."""
     from maxent.displays import ROCComparisonDisplay
     from maxent.displays.roc import compare_scores
 
-    areas, training, errors, first = {}, {}, [], None
-    for number, train in enumerate(experiment.masks(splits, seed)):
-        scores, y = scores_of(experiment, train, number), experiment.y
-        display, own = (
+    def work(split):
+        _, y, train = experiment.rows_of(split, options.seed)
+        scores = scores_of(experiment, train, split)
+        test, own = (
             ROCComparisonDisplay(
                 *compare_scores(y[part], {n: s[part] for n, s in scores.items()}),
                 list(scores),
             )
             for part in (~train, train)
         )
-        for k, name in enumerate(scores):
-            areas.setdefault(name, []).append(display.auc[k])
-            training.setdefault(name, []).append(own.auc[k])
-        errors.append([display.difference(name, LIKELIHOOD)[1] for name in scores])
-        first = first or display
-        print(f"\r{number + 1} of {splits} splits", end="", flush=True)
-    print()
-    return areas, training, np.mean(errors, axis=0), first
+        if split == 0:
+            draw(experiment, test, f"{options.out}/{name}_curves.png")
+        return [
+            {
+                "model": model,
+                "training": own.auc[k],
+                "test": test.auc[k],
+                "error": test.difference(model, LIKELIHOOD)[1],
+            }
+            for k, model in enumerate(scores)
+        ]
 
-
-def table(areas, training, errors):
-    """Markdown table: areas, and paired differences to maximum likelihood."""
-    head = [
-        "model",
-        "area, training",
-        "area, test",
-        "minus ML",
-        "splits above ML",
-        "standard error of the difference on one test set",
-    ]
-    rows = []
-    for (name, values), error in zip(areas.items(), errors, strict=True):
-        step = np.subtract(values, areas[LIKELIHOOD])
+    units = [{"split": k} for k in range(options.draws)]
+    rows = run(f"{name}_curves", options, units, work)
+    columns = {
+        model: {k: np.array([r[k] for r in rows if r["model"] == model]) for k in KEYS}
+        for model in dict.fromkeys(r["model"] for r in rows)
+    }
+    lines = []
+    for model, own in columns.items():
+        step = own["test"] - columns[LIKELIHOOD]["test"]
         compared = (
-            ["", "", ""]
-            if name == LIKELIHOOD
-            else [
-                mean_and_error(step, 4),
-                f"{100 * np.mean(step > 0):.0f} %",
-                f"{error:.4f}",
-            ]
+            mean_and_error(step, 4),
+            f"{100 * np.mean(step > 0):.0f} %",
+            f"{own['error'].mean():.4f}",
         )
-        cells = [mean_and_error(training[name], 4), mean_and_error(values, 4)]
-        rows.append([name, *cells, *compared])
-    return markdown(head, rows)
+        areas = mean_and_error(own["training"], 4), mean_and_error(own["test"], 4)
+        lines.append([model, *areas, *(compared if model != LIKELIHOOD else ())])
+    head = ["model", "area, training", "area, test", "minus maximum likelihood"]
+    head += ["splits above it", "standard error on one test set"]
+    table(f"{name}_curves", options, head, lines)
 
 
 def draw(experiment, display, path):

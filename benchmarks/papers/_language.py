@@ -136,8 +136,3 @@ class TopicUnigram:
                     share = mass / mass.sum()
             out.append(np.log(share @ self.table[:, d[lo : lo + fold_in]]))
         return np.concatenate(out)
-
-
-def perplexity(scores):
-    """exp of minus the mean of all log-probabilities."""
-    return float(np.exp(-np.concatenate(scores).mean()))

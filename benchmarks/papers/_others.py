@@ -8,22 +8,15 @@ All on features standardised by the training part. Neural networks, MARS, projec
 pursuit and Gaussian processes, which the paper quotes, are not attempted.
 """
 
-import numpy as np
-from _experiment import (
-    PENALTIES,
-    Entry,
-    chosen_by_folds,
-    markdown,
-    mean_and_error,
-    prepared,
-)
+from functools import partial
+
+from _experiment import PENALTIES, chosen_by_folds, prepared
 
 DISCRIMINANT, LOGISTIC, NEIGHBOUR = (
     "linear discriminant",
     "logistic regression",
     "nearest neighbour",
 )
-MODELS = (DISCRIMINANT, LOGISTIC, NEIGHBOUR)
 
 
 def fitted(name, X, y, seed):
@@ -40,40 +33,11 @@ def fitted(name, X, y, seed):
     return KNeighborsClassifier(1).fit(X, y), {}
 
 
-def run(experiment, splits, seed):
-    """Errors of every model on every split."""
-    entries = []
-    for name in MODELS:
-        test = experiment.others.get(name)
-        entries.append(Entry(name, "", printed=None if test is None else (None, test)))
-    for number, train in enumerate(experiment.masks(splits, seed)):
-        X, y = prepared(experiment.X, train), experiment.y
-        for entry in entries:
-            model, chosen = fitted(entry.machine, X[train], y[train], number)
-            wrong = model.predict(X) != y
-            entry.record(wrong[train].sum(), wrong[~train].sum(), chosen, True)
-    return entries
+def wrong_rows(name, X, y, train, seed):
+    """A model, as in `_experiment`."""
+    X = prepared(X, train)
+    model, chosen = fitted(name, X[train], y[train], seed)
+    return model.predict(X) != y, chosen, True
 
 
-def table(experiment, entries):
-    """Markdown table with the printed cells beside ours."""
-    n_train, n_test = experiment.sizes()
-    head = [
-        "model",
-        f"training errors of {n_train}",
-        f"test errors of {n_test}",
-        "sd of one split",
-        "printed",
-        "splits with test <= printed",
-    ]
-    rows = [
-        [
-            entry.machine,
-            mean_and_error(entry.train),
-            mean_and_error(entry.test),
-            f"{np.std(entry.test, ddof=1):.1f}",
-            *entry.printed_cells(),
-        ]
-        for entry in entries
-    ]
-    return markdown(head, rows)
+MODELS = {n: partial(wrong_rows, n) for n in (DISCRIMINANT, LOGISTIC, NEIGHBOUR)}

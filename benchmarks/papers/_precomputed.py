@@ -6,25 +6,10 @@ five-fold cross-validation inside the training rows; the least error over all of
 on the *test* rows, as some papers print it, is shown beside.
 """
 
-import argparse
-import csv
-from pathlib import Path
-
 import numpy as np
-from _experiment import markdown, mean_and_error
+from _results import column, mean_and_error
 
 FOLDS = 5
-
-
-def options_of(description, draws, data=None):
-    """Parsed options of a script; `data` says what the folder holds, None without."""
-    parser = argparse.ArgumentParser(description=description)
-    if data is not None:
-        parser.add_argument("--data", required=True, help=f"folder with {data}")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=draws)
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
 
 
 def grid_errors(kernels, y, train, test, penalties):
@@ -65,50 +50,24 @@ def chosen_error(kernels, y, train, test, penalties, seed):
     return errors[i, j], list(kernels)[i], penalties[j], errors
 
 
-# -- what is written ---------------------------------------------------------------
-def rows_of(records, name):
-    """Records of one row of the table, over the draws."""
-    return [r for r in records if r["row"] == name]
-
-
-def percent(records, name, key="error"):
-    """Mean and standard error over the draws, in per cent."""
-    return mean_and_error([100 * r[key] for r in rows_of(records, name)], 1) + " %"
-
-
-def minus(records, name, base, key="error"):
-    """Paired difference of two rows over the draws, and how often it is below zero."""
-    own, other = (
-        np.array([100 * r[key] for r in rows_of(records, n)]) for n in (name, base)
+def compared(rows, name, base, **where):
+    """Cells of a row: both errors, the paired difference, draws in which it is < 0."""
+    best, own, other = (
+        100 * column(rows, key, row=row, **where)
+        for key, row in (("best", name), ("error", name), ("error", base))
     )
+    cells, step = [f"{mean_and_error(e, 1)} %" for e in (best, own)], own - other
     if name == base:
-        return "", ""
-    step = own - other
-    return mean_and_error(step, 1) + " %", f"{np.sum(step < 0)} of {len(step)}"
+        return [*cells, "", ""]
+    return [
+        *cells,
+        f"{mean_and_error(step, 1)} %",
+        f"{(step < 0).sum()} of {len(step)}",
+    ]
 
 
-def set_up(options):
-    """One line on draws, seed and versions."""
-    import sklearn
-
-    import maxent
-
-    return (
-        f"{options.draws} draws, seed {options.seed}; mean ± standard error over the "
-        f"draws. maxent {maxent.__version__}, scikit-learn {sklearn.__version__}."
-    )
-
-
-def write_all(lines, head, table, records, options, name):
-    """NAME.md and NAME.csv; prints the text."""
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    text = "\n".join([*lines, "", set_up(options), "", *markdown(head, table), ""])
-    (out / f"{name}.md").write_text(text, encoding="utf-8")
-    print(text)
-    with open(out / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
-    print(f"written: {out / name}.md, .csv and .png")
-    return out / f"{name}.png"
+def head_of(base):
+    """Names of these cells."""
+    return [
+        *("least over all settings", "by validation", f"minus {base}", "draws below it")
+    ]

@@ -24,12 +24,12 @@ compared with its own Bayes posterior, the same model with every row at weight o
 log-likelihoods.
 """
 
-import argparse
 import csv
 import gzip
-from pathlib import Path
 
 import numpy as np
+from _results import column, parser, run, share, table
+from fetch import found
 
 TRUE_TEST, FALSE_TEST = 1192, 3532
 WINDOW = slice(58, 83)
@@ -47,9 +47,7 @@ STARTS = 3
 
 def load(folder):
     """Codes 0..3 of the windows (n, 25) and whether each donor is true (n,)."""
-    path = Path(folder) / "human_sites.csv.gz"
-    if not path.exists():
-        raise SystemExit(f"{path} does not exist")
+    path = found(folder, "human_sites.csv.gz")
     with gzip.open(path, "rt", encoding="ascii") as stream:
         rows = [row for row in csv.DictReader(stream) if row["site"] == "donor"]
     letters = np.array([list(row["sequence"][WINDOW]) for row in rows])
@@ -100,8 +98,8 @@ def latent_draw(codes, true, rng, starts=STARTS):
             name = f"{kind}, MED, quantile {quantile}"
             scores[name] = model.score_samples(train), model.score_samples(test)
             support[name] = len(model.support_)
-            ended = "" if model.converged_ else ", not converged"
-            print(f"{name}: {model.n_iter_} rounds{ended}", flush=True)
+            if not model.converged_:
+                raise RuntimeError(f"{name} did not converge")
     return normal, scores, support
 
 
@@ -128,99 +126,55 @@ def bayes_of(name):
 
 def main():
     """Run the draws; write the table, its numbers, and the figure of the first draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder with human_sites.csv.gz")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--latent", action="store_true", help="hidden variables")
-    options = parser.parse_args()
+    out = parser(__doc__, 10, "human_sites.csv.gz")
+    out.add_argument("--latent", action="store_true", help="hidden variables")
+    options = out.parse_args()
     from maxent.displays import ROCComparisonDisplay
     from maxent.displays.roc import compare_scores
 
     codes, true = load(options.data)
-    run, title = one_draw, "anomaly_splice"
-    if options.latent:
-        run, title = latent_draw, "anomaly_splice_latent"
-    records, first = [], None
-    for number in range(options.draws):
-        rng = np.random.default_rng([options.seed, number])
-        normal, scores, support = run(codes, true, rng)
-        tests = {name: test for name, (_, test) in scores.items()}
+    name = "anomaly_splice_latent" if options.latent else "anomaly_splice"
+
+    def work(draw):
+        rng = np.random.default_rng([options.seed, draw])
+        one = latent_draw if options.latent else one_draw
+        normal, scores, support = one(codes, true, rng)
+        tests = {model: test for model, (_, test) in scores.items()}
         roc = ROCComparisonDisplay(*compare_scores(normal, tests), list(tests))
-        for k, (name, (train, _)) in enumerate(scores.items()):
-            difference, error = roc.difference(name, bayes_of(name))
-            records.append(
-                {
-                    "draw": number,
-                    "model": name,
-                    "auc": roc.auc[k],
-                    "se": roc.standard_error[k],
-                    "minus_bayes": difference,
-                    "se_minus_bayes": error,
-                    "least": train.min(),
-                    "sd": train.std(),
-                    "support": support[name],
-                }
-            )
-        first = first or (normal, scores)
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    write(records, codes, true, options, out / title)
-    draw(*first, out / f"{title}.png")
-    print(f"written: {out / title}.md, .csv and .png")
+        if draw == 0:
+            picture(normal, scores, f"{options.out}/{name}.png")
+        rows = []
+        for k, (model, (train, _)) in enumerate(scores.items()):
+            step, error = roc.difference(model, bayes_of(model))
+            row = {"model": model, "auc": roc.auc[k], "se": roc.standard_error[k]}
+            row |= {"minus_bayes": step, "se_minus_bayes": error}
+            row |= {"least": train.min(), "sd": train.std()}
+            rows.append(row | {"support": support[model]})
+        return rows
+
+    rows = run(name, options, [{"draw": k} for k in range(options.draws)], work)
+    head = ["model", "AUC", "minus Bayes", "draws above Bayes"]
+    head += ["least training log-likelihood", "sd of them", "rows with a multiplier"]
+    models = dict.fromkeys(r["model"] for r in rows)
+    table(name, options, head, [line(rows, model) for model in models])
 
 
-def write(records, codes, true, options, out):
-    """Files .md and .csv; prints the table."""
-    import maxent
+def line(rows, model):
+    """Cells of a model: means, with the mean standard errors of one test set."""
 
-    trained = true.sum() - TRUE_TEST
-    equal = len(codes) - len(np.unique(codes, axis=0))
-    lines = [
-        "# Human donor sites, windows of 25 letters: anomaly detection",
-        "",
-        f"{options.draws} draws, seed {options.seed}: {trained} true sites "
-        f"to train, {TRUE_TEST} true and {FALSE_TEST} false to test. Mean over draws; "
-        "standard errors are those of one test set (DeLong), also of the differences. "
-        f"Windows that repeat another: {equal} of {len(codes)}. maxent "
-        f"{maxent.__version__}.",
-        "",
-        "| model | AUC | minus Bayes | draws above Bayes | least training "
-        "log-likelihood | sd of them | rows with a multiplier |",
-        "|" + "---|" * 7,
-    ]
-    for name in dict.fromkeys(r["model"] for r in records):
-        rows = [r for r in records if r["model"] == name]
+    def mean(key):
+        return column(rows, key, model=model).mean()
 
-        def mean(key, rows=rows):
-            return np.mean([r[key] for r in rows])
-
-        above = 100 * np.mean([r["minus_bayes"] > 0 for r in rows])
-        is_bayes = name == bayes_of(name)
-        difference = f"{mean('minus_bayes'):+.4f} ± {mean('se_minus_bayes'):.4f}"
-        cells = [
-            name,
-            f"{mean('auc'):.4f} ± {mean('se'):.4f}",
-            "" if is_bayes else difference,
-            "" if is_bayes else f"{above:.0f} %",
-            f"{mean('least'):.1f}",
-            f"{mean('sd'):.2f}",
-            f"{mean('support'):.0f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    text = "\n".join([*lines, ""])
-    out.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    with open(out.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+    compared = ["", ""]
+    if model != bayes_of(model):
+        compared = [f"{mean('minus_bayes'):+.4f} ± {mean('se_minus_bayes'):.4f}"]
+        compared.append(share(column(rows, "minus_bayes", model=model) > 0))
+    area = f"{mean('auc'):.4f} ± {mean('se'):.4f}"
+    rest = f"{mean('least'):.1f}", f"{mean('sd'):.2f}", f"{mean('support'):.0f}"
+    return [model, area, *compared, *rest]
 
 
-def draw(normal, scores, path):
+def picture(normal, scores, path):
     """Training log-likelihoods and ROC curves of the first draw, Bayes against MED."""
     from matplotlib.figure import Figure
 

@@ -15,14 +15,20 @@ incomplete ones dropped. Models and how their hyper-parameters are chosen: `_ker
 """
 
 import numpy as np
-from _experiment import Experiment, arguments, read_csv
+from _experiment import Experiment, arguments
+from _gaussians import MODELS as GAUSSIANS
+from _results import read_rows
 from _tables import run_and_write
+from fetch import found
 
 PRINTED = {
-    "linear": (8, 10),
-    "cubic": (1, 13),
-    "Gaussian 0.3": (0, 11),
-    "Gaussian 0.3, unit range": (0, 11),
+    "SVM, linear": (8, 10),
+    "SVM, cubic": (1, 13),
+    "SVM, Gaussian 0.3": (0, 11),
+    "SVM, Gaussian 0.3, unit range": (0, 11),
+    "nearest neighbour": (None, 11),
+    **dict.fromkeys((m for m in GAUSSIANS if m.startswith("ML")), (10, 16)),
+    **dict.fromkeys((m for m in GAUSSIANS if m.startswith("MED")), (3, 8)),
 }
 TRAIN = 200
 NOT_SCORES = ("row", "group", "id", "class", "removed_later")
@@ -36,7 +42,7 @@ def load(folder):
         data = load_breast_cancer_wisconsin(missing="nan")
         first = data.groups == 1
         return data.data[first], data.target[first]
-    rows = read_csv(folder, "wbc_369.csv")
+    rows = read_rows(found(folder, "wbc_369.csv"))
     names = [name for name in rows[0] if name not in NOT_SCORES]
     X = np.array([[float(r[name] or "nan") for name in names] for r in rows])
     return X, np.array([int(r["class"] == "malignant") for r in rows])
@@ -44,7 +50,7 @@ def load(folder):
 
 def main():
     """Run the experiment and write its table and figure."""
-    options = arguments(__doc__.splitlines()[0], splits=30)
+    options = arguments(__doc__, splits=30)
     X, y = load(options.data)
 
     def split(rng):
@@ -52,24 +58,12 @@ def main():
         train[rng.permutation(len(y))[:TRAIN]] = True
         return train
 
-    experiment = Experiment(
-        f"Wisconsin breast cancer, the first {len(y)} cases",
-        X,
-        y,
-        split,
-        PRINTED,
-        [
-            "Printed: Jaakkola, Meila & Jebara (1999), table 2, training / test errors "
-            "of one unpublished split with 169 test rows, its scaling of the features "
-            "unknown.",
-            "",
-            f"Rows with a missing score: {int(np.isnan(X).any(axis=1).sum())}, filled "
-            "with the median of the training part.",
-        ],
-        fixed_split=np.arange(len(y)) < TRAIN,
-        gaussian={"ML": (10, 16), "MED": (3, 8)},
-        others={"nearest neighbour": 11},
-    )
+    fixed = {f"first {TRAIN} rows": (X, y, np.arange(len(y)) < TRAIN)}
+    whole = ~np.isnan(X).any(axis=1)
+    first = np.arange(whole.sum()) < TRAIN
+    fixed[f"first {TRAIN} complete rows"] = X[whole], y[whole], first
+    title = f"Wisconsin breast cancer, the first {len(y)} cases"
+    experiment = Experiment(title, X, y, split, PRINTED, fixed)
     run_and_write(experiment, options, "breast_cancer")
 
 

@@ -12,14 +12,21 @@ one draw; ours are means over many, with the deviation of a single split beside 
 """
 
 import numpy as np
-from _experiment import Experiment, arguments, read_csv
+from _experiment import Experiment, arguments
+from _gaussians import MODELS as GAUSSIANS
+from _results import read_rows
 from _tables import run_and_write
+from fetch import found
 
 PRINTED = {
-    "linear": (5, 3),
-    "cubic": (3, 6),
-    "Gaussian 0.3": (1, 18),
-    "Gaussian 0.3, unit range": (1, 18),
+    "SVM, linear": (5, 3),
+    "SVM, cubic": (3, 6),
+    "SVM, Gaussian 0.3": (1, 18),
+    "SVM, Gaussian 0.3, unit range": (1, 18),
+    "linear discriminant": (None, 8),
+    "logistic regression": (None, 4),
+    **dict.fromkeys((m for m in GAUSSIANS if m.startswith("ML")), (4, 7)),
+    **dict.fromkeys((m for m in GAUSSIANS if m.startswith("MED")), (2, 3)),
 }
 
 
@@ -31,7 +38,7 @@ def load(folder):
         crabs = load_crabs()
         X, y, species = crabs.data, crabs.target, crabs.groups
     else:
-        rows = read_csv(folder, "crabs.csv")
+        rows = read_rows(found(folder, "crabs.csv"))
         X = np.array(
             [[float(r[k]) for k in ("FL", "RW", "CL", "CW", "BD")] for r in rows]
         )
@@ -42,7 +49,7 @@ def load(folder):
 
 def main():
     """Run the experiment and write its table and figure."""
-    options = arguments(__doc__.splitlines()[0], splits=50)
+    options = arguments(__doc__, splits=50)
     X, y, group = load(options.data)
 
     def split(rng):
@@ -51,19 +58,8 @@ def main():
             train[rng.choice(np.flatnonzero(group == g), size=20, replace=False)] = True
         return train
 
-    experiment = Experiment(
-        "Leptograpsus crabs, sex from 5 measurements",
-        X,
-        y,
-        split,
-        PRINTED,
-        [
-            "Printed: Jaakkola, Meila & Jebara (1999), table 1, training / test errors "
-            "of one unpublished split, its scaling of the features unknown."
-        ],
-        gaussian={"ML": (4, 7), "MED": (2, 3)},
-        others={"linear discriminant": 8, "logistic regression": 4},
-    )
+    title = "Leptograpsus crabs, sex from 5 measurements"
+    experiment = Experiment(title, X, y, split, PRINTED, {})
     run_and_write(experiment, options, "crabs")
 
 

@@ -14,13 +14,11 @@ from lower orders instead. The true place of the digit is used to see how often 
 window is within a cell of it, not to learn.
 """
 
-import argparse
-import csv
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _experiment import markdown, mean_and_error
+from _results import column, mean_and_error, parser, run, table
+from fetch import found
 
 CELL, WINDOW = 4, (7, 7)
 LATENT_SVM = "latent SVM"
@@ -39,19 +37,15 @@ METHODS = {
 
 def arguments():
     """Parsed options."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder with the .npz file")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=5, help="random splits")
-    parser.add_argument("--train", type=int, default=40, help="images of each class")
-    parser.add_argument("--starts", type=int, default=4)
-    parser.add_argument("--rates", type=float, nargs="*", default=[0.01, 0.1])
+    out = parser(__doc__, 5, "digits_on_clutter.npz")
+    out.add_argument("--train", type=int, default=40, help="images of each class")
+    out.add_argument("--starts", type=int, default=4)
+    out.add_argument("--rates", type=float, nargs="*", default=[0.01, 0.1])
     kinds = ("gradients", "pixels")
-    parser.add_argument("--features", nargs="*", default=list(kinds), choices=kinds)
-    tasks = [*map(str, range(6)), TOGETHER]
-    parser.add_argument("--tasks", nargs="*", default=tasks, choices=tasks)
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    out.add_argument("--features", nargs="*", default=list(kinds), choices=kinds)
+    tasks = [*(f"digit {k}" for k in range(6)), TOGETHER]
+    out.add_argument("--tasks", nargs="*", default=tasks, choices=tasks)
+    return out.parse_args()
 
 
 def cells_of(images, kind):
@@ -90,7 +84,7 @@ def one_task(cells, y, position, parts, options, seed):
 
     records = []
     for name, (alpha, solver, init) in METHODS.items():
-        found = []
+        fits = []
         for rate in options.rates:
             model = M3EGridClassifier(
                 *(WINDOW, alpha, rate * len(train)),
@@ -98,8 +92,8 @@ def one_task(cells, y, position, parts, options, seed):
                 **{"tol": 1e-3, "max_iter": 100, "random_state": seed},
                 class_weight="balanced",
             ).fit(cells[train], y[train])
-            found.append((error_on(model, valid), rate, model))
-        _, rate, model = min(found, key=lambda each: each[:2])
+            fits.append((error_on(model, valid), rate, model))
+        _, rate, model = min(fits, key=lambda each: each[:2])
         kept = test if len(model.classes_) > 2 else test[y[test] == 1]
         windows = model.predict_window(cells[kept], y[kept])[:, :2]
         off = np.abs(CELL * windows - position[kept]).max(axis=1)
@@ -115,56 +109,6 @@ def one_task(cells, y, position, parts, options, seed):
     return records
 
 
-# -- what is written ---------------------------------------------------------------
-def mean_of(records, key, **which):
-    """Values in per cent of the records that match."""
-    own = [r for r in records if all(r[k] == value for k, value in which.items())]
-    return np.array([100.0 * r[key] for r in own])
-
-
-def lines_of(records, options):
-    """The text of the tables."""
-    import maxent
-
-    draws = len({r["draw"] for r in records})
-    lines = [
-        "# Digits on clutter",
-        "",
-        f"{options.train} images of each class to train, {draws} draws begun, "
-        f"{options.starts} random starts, C/n in {options.rates} by validation, seed "
-        f"{options.seed}; per cent of the test images, mean ± standard error over "
-        f"draws. maxent {maxent.__version__}.",
-    ]
-    tasks = list(dict.fromkeys(r["task"] for r in records))
-    for kind in dict.fromkeys(r["features"] for r in records):
-        lines += ["", f"Test errors, {kind}; last column: window within a cell", ""]
-        rows = []
-        for name in METHODS:
-            cells, places = [], []
-            for task in tasks:
-                which = {"row": name, "task": task, "features": kind}
-                errors = mean_of(records, "test", **which)
-                cells.append(mean_and_error(errors, 1) if len(errors) else "")
-                places += list(mean_of(records, "found", **which))
-            rows.append([name, *cells, f"{np.mean(places):.0f} %"])
-        lines += markdown(["method", *tasks, "found"], rows)
-    return [*lines, ""]
-
-
-def write(records, options):
-    """digits_clutter.md, .csv and .png."""
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "digits_clutter"
-    path.with_suffix(".md").write_text("\n".join(lines_of(records, options)), "utf-8")
-    with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
-    draw(records, path.with_suffix(".png"))
-    return path
-
-
 def draw(records, path):
     """Test errors of every method, a group of bars for each task."""
     from matplotlib.figure import Figure
@@ -176,11 +120,11 @@ def draw(records, path):
     width = 0.8 / len(METHODS)
     for ax, kind in zip(axes, kinds, strict=True):
         for k, name in enumerate(METHODS):
-            errors = [
-                mean_of(records, "test", row=name, task=task, features=kind)
+            where = {"row": name, "features": kind}
+            heights = [
+                100 * column(records, "test", task=task, **where).mean()
                 for task in tasks
             ]
-            heights = [each.mean() if len(each) else 0.0 for each in errors]
             at = np.arange(len(tasks)) + (k - 0.5 * len(METHODS) + 0.5) * width
             ax.bar(at, heights, width, label=name)
         ax.set_xticks(range(len(tasks)), tasks)
@@ -191,33 +135,41 @@ def draw(records, path):
 
 
 def main():
-    """Run draw by draw; the files are written anew after each task."""
+    """Run the tasks draw by draw."""
     from sklearn.exceptions import ConvergenceWarning
 
     options = arguments()
-    path = Path(options.data) / "digits_on_clutter.npz"
-    if not path.exists():
-        raise SystemExit(f"{path} does not exist")
-    with np.load(path) as data:
+    with np.load(found(options.data, "digits_on_clutter.npz")) as data:
         images, y, position = data["X"] / 31.0, data["y"], data["position"]
     cells = {kind: cells_of(images, kind) for kind in options.features}
-    records = []
-    for number in range(options.draws):
-        parts = split(y, np.random.default_rng([options.seed, number]), options.train)
-        for kind in options.features:
-            for task in options.tasks:
-                labels = y if task == TOGETHER else (y == int(task)).astype(int)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    found = one_task(
-                        cells[kind], labels, position, parts, options, number
-                    )
-                where = {"features": kind, "task": task, "draw": number}
-                records += [{**where, **r} for r in found]
-                print(f"draw {number + 1}: {kind}, {task}", flush=True)
-                path = write(records, options)
-    print(path.with_suffix(".md").read_text("utf-8"))
-    print(f"written: {path}.md, .csv and .png")
+
+    def work(draw, features, task):
+        parts = split(y, np.random.default_rng([options.seed, draw]), options.train)
+        labels = y if task == TOGETHER else (y == int(task[-1])).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # a penalty may be too high for an order: its error says so
+            warnings.filterwarnings("ignore", message=".*for all .* training samples")
+            return one_task(cells[features], labels, position, parts, options, draw)
+
+    units = [
+        {"draw": number, "features": kind, "task": task}
+        for number in range(options.draws)
+        for kind in options.features
+        for task in options.tasks
+    ]
+    records = run("digits_clutter", options, units, work)
+    head = ["features", "method", *options.tasks, "window within a cell"]
+    lines = []
+    for kind in options.features:
+        for name in METHODS:
+            own = [r for r in records if (r["features"], r["row"]) == (kind, name)]
+            errors = (100 * column(own, "test", task=task) for task in options.tasks)
+            cells = [mean_and_error(each, 1) for each in errors]
+            place = f"{100 * column(own, 'found').mean():.0f} %"
+            lines.append([kind, name, *cells, place])
+    table("digits_clutter", options, head, lines)
+    draw(records, f"{options.out}/digits_clutter.png")
 
 
 if __name__ == "__main__":

@@ -15,11 +15,13 @@ are on one side of the split.
 import csv
 import gzip
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _precomputed import chosen_error, minus, options_of, percent, write_all
+from _precomputed import chosen_error, compared, head_of
+from _results import column, parser, run, table
+from fetch import found
 
+FILES = ("exon_intron.fasta.gz", "hs3d_true_donors.csv.gz")
 SIZE = 250  # sequences of each class on each side
 TRIM = 6  # letters left out at both ends of whole sequences
 EXON, INTRON = slice(3, 67), slice(76, 140)  # of windows with GT at 70 and 71
@@ -39,33 +41,28 @@ PRINTED = {
     "5-mers": "above 3-mers",
 }
 BASE = "3-mers"
+CURVE = [f"least error at C = {C:g}" for C in PENALTIES]
 
 
 def load(folder):
     """Exons and introns, each a list of (group, letters), and the name of the set."""
-    folder = Path(folder)
-    path = folder / "exon_intron.fasta.gz"
+    path = found(folder, *FILES)
     pairs = {"exon": [], "intron": []}
-    if path.exists():
+    if path.name == FILES[0]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:
                 if line.startswith(">"):
                     kind, group, _ = line[1:].split("|")
                 else:
                     pairs[kind].append((group, line.strip()[TRIM:-TRIM]))
-        return pairs["exon"], pairs["intron"], "nematode genes"
-    path = folder / "hs3d_true_donors.csv.gz"
-    if not path.exists():
-        raise SystemExit(
-            f"{folder} holds no exon_intron.fasta.gz and no hs3d_true_donors.csv.gz"
-        )
+        return pairs["exon"], pairs["intron"], "nematode"
     with gzip.open(path, "rt", encoding="ascii") as stream:
         for row in csv.DictReader(stream):
             if not set(row["sequence"]) <= set("ACGT"):
                 continue
             for kind, part in (("exon", EXON), ("intron", INTRON)):
                 pairs[kind].append((row["genbank_entry"], row["sequence"][part]))
-    return pairs["exon"], pairs["intron"], "human donor sites"
+    return pairs["exon"], pairs["intron"], "human"
 
 
 def sampled(exons, introns, rng):
@@ -147,74 +144,49 @@ def kernels_of(sequences, rng):
 
 
 def one_draw(exons, introns, rng, number):
-    """Records of every row, and error over C of each."""
+    """Rows of every kernel, with the least error over the horizons for each C."""
     sequences, y, train, test = sampled(exons, introns, rng)
-    records, curves = [], {}
+    rows = []
     for name, kernels in kernels_of(sequences, rng).items():
         error, setting, C, grid = chosen_error(
             kernels, y, train, test, PENALTIES, number
         )
-        curves[name] = grid.min(axis=0)
-        records.append(
-            {
-                "draw": number,
-                "row": name,
-                "error": error,
-                "best": grid.min(),
-                "setting": setting,
-                "C": C,
-            }
-        )
-    return records, curves
+        row = {"row": name, "error": error, "best": grid.min(), "setting": setting}
+        rows.append(row | {"C": C} | dict(zip(CURVE, grid.min(axis=0), strict=True)))
+    return rows
 
 
 def main():
     """Run the draws; write the table, its numbers and a figure."""
     from sklearn.exceptions import ConvergenceWarning
 
-    options = options_of(
-        __doc__.splitlines()[0], 10, "exon_intron.fasta.gz or hs3d_true_donors.csv.gz"
-    )
+    options = parser(__doc__, 10, " or ".join(FILES)).parse_args()
     exons, introns, title = load(options.data)
-    records, curves = [], []
-    for number in range(options.draws):
-        rng = np.random.default_rng([options.seed, number])
+    name = f"exon_intron_{title}"
+
+    def work(draw):
+        rng = np.random.default_rng([options.seed, draw])
         with warnings.catch_warnings():
             # the steps do not always reach the tolerance
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found, curve = one_draw(exons, introns, rng, number)
-        records += found
-        curves.append(curve)
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    write(records, curves, title, options)
+            return one_draw(exons, introns, rng, draw)
+
+    rows = run(name, options, [{"draw": k} for k in range(options.draws)], work)
+    kernels = dict.fromkeys(r["row"] for r in rows)
+    head = ["kernel", "printed", *head_of(BASE)]
+    lines = [[k, PRINTED.get(k, ""), *compared(rows, k, BASE)] for k in kernels]
+    table(name, options, head, lines)
+    draw(rows, kernels, title, f"{options.out}/{name}.png")
 
 
-def write(records, curves, title, options):
-    """exon_intron_SET.md, .csv and .png."""
-    table = []
-    for name in curves[0]:
-        step, fewer = minus(records, name, BASE)
-        cells = percent(records, name, "best"), percent(records, name)
-        table.append([name, PRINTED.get(name, ""), *cells, step, fewer])
-    head = [
-        *("kernel", "printed", "least over all settings", "settings by validation"),
-        *(f"minus {BASE}", "draws below it"),
-    ]
-    lines = [f"# Exons against introns: {title}"]
-    name = "exon_intron_" + title.split()[0]
-    path = write_all(lines, head, table, records, options, name)
-    draw(curves, title, path)
-
-
-def draw(curves, title, path):
+def draw(rows, kernels, title, path):
     """Test errors over C."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     ax = figure.subplots()
-    for name in curves[0]:
-        mean = 100 * np.mean([curve[name] for curve in curves], axis=0)
+    for name in kernels:
+        mean = [100 * column(rows, at, row=name).mean() for at in CURVE]
         style = "--" if name.endswith("mers") else "-"
         ax.semilogx(PENALTIES, mean, style, label=name)
     ax.set(title=title, xlabel="C", ylabel="test error, %")

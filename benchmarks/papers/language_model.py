@@ -19,22 +19,22 @@ The iterations, steps and starts are arguments; `--minutes` ends each fit by a
 callback after so much time of the clock and keeps what it has reached.
 """
 
-import argparse
 import csv
 import gzip
 import re
 import resource
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _experiment import markdown, write_text
-from _language import InterpolatedTrigram, TopicUnigram, perplexity
+from _language import InterpolatedTrigram, TopicUnigram
+from _results import column, mean_and_error, parser, run, table
+from fetch import found
 
 TOKEN = re.compile(r"\d[\d.,/]*|[a-z]+(?:'[a-z]+)?|[.?!](?=\s|$)")
+TRIGRAM, TOPICS = "interpolated trigram", "trigrams and topics"
 PRINTED = {
-    "interpolated trigram": "132",
+    TRIGRAM: "132",
     "EM-IS, MAP of all starts": "110",
     "EM-IS, RLME of all starts": "106",
 }
@@ -42,31 +42,28 @@ PRINTED = {
 
 def arguments():
     """Parsed options."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder of the corpus")
-    parser.add_argument("--corpus", default="brown", choices=sorted(CORPORA))
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--documents", type=int, default=90, help="to train")
-    parser.add_argument("--test", type=int, default=20, help="documents to test")
-    parser.add_argument("--vocabulary", type=int, default=2000)
-    parser.add_argument("--topics", type=int, default=10)
-    parser.add_argument("--per-document", type=int, default=5)
-    parser.add_argument("--min-count", type=int, default=2)
-    parser.add_argument("--iterations", type=int, default=60, help="of L-BFGS")
-    parser.add_argument("--starts", type=int, default=4, help="of EM-IS; 0: no control")
-    parser.add_argument("--e-steps", type=int, default=5)
-    parser.add_argument("--inner", type=int, default=20, help="steps of an M step")
-    parser.add_argument("--variance", type=float, default=1.0)
-    parser.add_argument("--fold-in", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=np.inf, help="for each fit")
-    return parser.parse_args()
+    out = parser(__doc__, 1, "brown.csv.gz or reuters21578.csv.gz")
+    out.add_argument("--corpus", default="brown", choices=sorted(CORPORA))
+    out.add_argument("--documents", type=int, default=90, help="to train")
+    out.add_argument("--test", type=int, default=20, help="documents to test")
+    out.add_argument("--vocabulary", type=int, default=2000)
+    out.add_argument("--topics", type=int, default=10)
+    out.add_argument("--per-document", type=int, default=5)
+    out.add_argument("--min-count", type=int, default=2)
+    out.add_argument("--iterations", type=int, default=60, help="of L-BFGS")
+    out.add_argument("--starts", type=int, default=4, help="of EM-IS; 0: no control")
+    out.add_argument("--e-steps", type=int, default=5)
+    out.add_argument("--inner", type=int, default=20, help="steps of an M step")
+    out.add_argument("--variance", type=float, default=1.0)
+    out.add_argument("--fold-in", type=int, default=500)
+    out.add_argument("--minutes", type=float, default=np.inf, help="for each fit")
+    return out.parse_args()
 
 
 def rows_of(folder, name):
     """Rows of a table, as dicts."""
     csv.field_size_limit(2**27)
-    with gzip.open(Path(folder) / name, "rt", encoding="utf-8") as stream:
+    with gzip.open(found(folder, name), "rt", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -85,9 +82,9 @@ def reuters(folder):
     for row in rows_of(folder, "reuters21578.csv.gz"):
         if row["topics_attr"] != "YES" or row["lewissplit"] not in parts:
             continue
-        found = TOKEN.findall(row["body"].lower())
+        tokens = TOKEN.findall(row["body"].lower())
         words = [
-            "<num>" if w[0].isdigit() else "</s>" if w in ".?!" else w for w in found
+            "<num>" if w[0].isdigit() else "</s>" if w in ".?!" else w for w in tokens
         ]
         if len(words) >= 30:
             parts[row["lewissplit"]].append(words)
@@ -134,7 +131,6 @@ def fitted(train, options, **more):
         min_count=options.min_count,
         prior_variance=options.variance,
         random_state=options.seed,
-        verbose=True,
         **more,
     )
     if np.isfinite(options.minutes):
@@ -146,18 +142,21 @@ def fitted(train, options, **more):
     return model, (time.perf_counter() - start[0], time.process_time() - start[1])
 
 
-def models(train, options):
-    """(name, model, seconds) of every row with topics and trigrams, one at a time."""
+def fits(options):
+    """{unit: (options of the fit, {row: choice or None})}."""
     n = options.iterations
-    yield f"trigrams and topics, L-BFGS ({n})", *fitted(train, options, max_iter=n)
     scaling = {"method": "gis", "max_iter": options.e_steps, "inner": options.inner}
+    out = {TOPICS: ({"max_iter": n}, {f"trigrams and topics, L-BFGS ({n})": None})}
     if options.starts:
-        yield "EM-IS from zero", *fitted(train, options, init="zero", **scaling)
+        name = "EM-IS from zero"
+        out[name] = {"init": "zero", **scaling}, {name: None}
         scaling["init"] = "random"
-        yield "EM-IS from one perturbed start", *fitted(train, options, **scaling)
-        pool, spent = fitted(train, options, n_init=options.starts, **scaling)
-        yield "EM-IS, MAP of all starts", pool.select("likelihood"), spent
-        yield "EM-IS, RLME of all starts", pool, spent
+        name = "EM-IS from one perturbed start"
+        out[name] = scaling, {name: None}
+        choices = {"EM-IS, MAP of all starts": "likelihood"}
+        choices |= {"EM-IS, RLME of all starts": None}
+        out["EM-IS of all starts"] = {"n_init": options.starts, **scaling}, choices
+    return out
 
 
 def main():
@@ -165,111 +164,90 @@ def main():
     options = arguments()
     train, test = CORPORA[options.corpus](options.data)
     train, test = evenly(train, options.documents), evenly(test, options.test)
-    scores, fits = {}, {}
-    for name, model, spent in models(train, options):
-        if not fits:
-            words = model.vocabulary_
-            codes = [[numbers(d, words) for d in part] for part in (train, test)]
-            scores |= baselines(codes, len(model.vocabulary_), options)
-            size = len(model.vocabulary_), len(model.bigrams_), len(model.trigrams_)
-        scores[name] = [model.log_prob(d, options.fold_in) for d in test]
-        fits[name] = fit_row(model, spent)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{name}: {perplexity(scores[name]):.2f}, {memory:.1f} GB", flush=True)
-    words = [sum(map(len, part)) for part in (train, test)]
-    write(scores, fits, options, size, words, len(train))
+    every, name = fits(options), f"language_model_{options.corpus}_{len(train)}"
+
+    def work(fit):
+        more, choices = every[fit]
+        model, spent = fitted(train, options, **more)
+        rows = []
+        for row, choice in choices.items():
+            own = model if choice is None else model.select(choice)
+            scores = [own.log_prob(d, options.fold_in) for d in test]
+            rows += rows_by_document(row, scores, fit_columns(own, spent))
+        if fit == TOPICS:  # the others have its vocabulary
+            rows = baselines(train, test, model.vocabulary_, options) + rows
+        return rows
+
+    rows = run(name, options, [{"fit": each} for each in every], work)
+    base = column(rows, "log_prob", model=TRIGRAM)
+    lines = [line(rows, m, base) for m in dict.fromkeys(r["model"] for r in rows)]
+    head = ["model", "perplexity", "gain, nats a word", "printed (WSJ)", *FIT]
+    table(name, options, head, lines)
 
 
-def numbers(document, vocabulary):
-    """Numbers of the words, 0 of those that are not in the vocabulary."""
-    return np.array([vocabulary.get(word, 0) for word in document])
+def rows_by_document(model, scores, columns):
+    """A row for each test document: words that count, and their log-probability."""
+    return [
+        {"model": model, "document": k, "words": len(s), "log_prob": s.sum(), **columns}
+        for k, s in enumerate(scores)
+    ]
 
 
-def baselines(codes, n_words, options):
-    """Scores of the interpolated trigram and of PLSA."""
+def baselines(train, test, vocabulary, options):
+    """Rows of the interpolated trigram and of PLSA."""
+    codes = [
+        [np.array([vocabulary.get(word, 0) for word in d]) for d in part]
+        for part in (train, test)
+    ]
+    n_words = len(vocabulary)
     trigram = InterpolatedTrigram(codes[0], n_words, options.min_count)
     topics = TopicUnigram(codes[0], n_words, options.topics, options.seed)
-    return {
-        "interpolated trigram": [trigram.log_prob(d) for d in codes[1]],
+    scores = {
+        TRIGRAM: [trigram.log_prob(d) for d in codes[1]],
         "PLSA with the unigram": [
             topics.log_prob(d, options.fold_in) for d in codes[1]
         ],
     }
+    return [r for name, own in scores.items() for r in rows_by_document(name, own, {})]
 
 
-def fit_row(model, spent):
-    """Cells about a fit."""
-    table, i = model.candidates_, model.selected_
-    return [
-        f"{model.objective_:.4f}",
-        f"{table['regularized_entropy'][i]:.4f}",
-        f"{model.residual_:.1e}",
-        f"{model.n_iter_}",
-        f"{spent[0]:.0f}",
-        f"{spent[1]:.0f}",
-    ]
+FIT = {
+    "penalised L": ".4f",
+    "H - U": ".4f",
+    "gradient": ".1e",
+    "iterations": ".0f",
+    "seconds": ".0f",
+    "processor, s": ".0f",
+    "peak memory, GB": ".1f",
+    "vocabulary": ".0f",
+    "bigrams": ".0f",
+    "trigrams": ".0f",
+}
 
 
-def gain_cells(own, reference):
-    """Mean gain in nats a word, and its standard error over documents."""
-    words = sum(map(len, own)) / len(own)
-    gain = np.array([np.sum(a - b) for a, b in zip(own, reference)]) / words
-    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.nan
-    return f"{gain.mean():+.3f} ± {error:.3f}"
-
-
-def write(scores, fits, options, size, words, documents):
-    """The table, and log-probabilities of every document."""
-    rows = [
-        [
-            name,
-            f"{perplexity(own):.1f}",
-            gain_cells(own, scores["interpolated trigram"]),
-            PRINTED.get(name, ""),
-            *fits.get(name, [""] * 6),
-        ]
-        for name, own in scores.items()
-    ]
+def fit_columns(model, spent):
+    """Columns about a fit."""
+    entropy = model.candidates_["regularized_entropy"][model.selected_]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    lines = [
-        "# Language: trigrams with topics",
-        "",
-        f"{options.corpus}, {documents} documents of {words[0]} words to train, "
-        f"{len(scores['interpolated trigram'])} of {words[1]} to test, vocabulary "
-        f"{size[0]}, {options.topics} topics, {options.per_document} a document, "
-        f"trigrams seen {options.min_count} times or more ({size[1]} bigrams, "
-        f"{size[2]} trigrams), prior variance {options.variance:g}, seed "
-        f"{options.seed}. EM-IS: {options.e_steps} E steps of {options.inner} steps, "
-        f"{options.starts} starts. The gain is in nats a word over the interpolated "
-        "trigram, with its standard error over documents.",
-        "",
-        *markdown(
-            [
-                "model",
-                "perplexity",
-                "gain",
-                "printed (WSJ)",
-                "penalised L",
-                "H - U",
-                "gradient",
-                "iterations",
-                "s",
-                "s of processor",
-            ],
-            rows,
+    sizes = map(len, (model.vocabulary_, model.bigrams_, model.trigrams_))
+    fit = model.objective_, entropy, model.residual_, model.n_iter_
+    return dict(zip(FIT, (*fit, *spent, memory, *sizes), strict=True))
+
+
+def line(rows, model, base):
+    """Cells of a model: gain over the trigram with its error over documents."""
+    words, own = (column(rows, k, model=model) for k in ("words", "log_prob"))
+    gain = (own - base) / words.mean()
+    gain = "" if model == TRIGRAM else mean_and_error(gain, 3)
+    info = {k: column(rows, k, model=model)[0] for k in FIT}
+    return [
+        *(model, f"{np.exp(-own.sum() / words.sum()):.1f}", gain),
+        PRINTED.get(model, ""),
+        *(
+            f"{info[k]:{form}}" if np.isfinite(info[k]) else ""
+            for k, form in FIT.items()
         ),
-        "",
-        f"Peak memory {memory:.1f} GB. The time of a choice is that of all starts.",
     ]
-    out = Path(options.out)
-    write_text(lines, out / f"language_model_{options.corpus}.md")
-    path = out / f"language_model_{options.corpus}.csv"
-    with open(path, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["model", "document", "words", "log_prob"])
-        for name, parts in scores.items():
-            for k, part in enumerate(parts):
-                writer.writerow([name, k, len(part), part.sum()])
 
 
 if __name__ == "__main__":

@@ -1,26 +1,26 @@
-"""Boltzmann machines: figures 10 and 13-15 of the latent maximum entropy paper.
+"""Boltzmann machines: figures 11-15 of the latent maximum entropy paper.
 
 Wang, Schuurmans & Zhao (2012), section 7.2: five visible units; data from machines with
 3, 5 or 1 hidden units, fitted with three, no biases; 10 runs; curves without numbers.
-The weights of the generators are not given: here standard normal.
+Figures 11 and 12 are the log-likelihood and the joint entropy of both choices, of data
+from three hidden units; 13-15 the divergence from the truth for 3, 5 and 1. Figure 10
+is in `latent_gradient.py`. The weights of the generators are not given: here standard
+normal.
 
 Protocol here: both choices from one pool of `LMEBoltzmannMachine(3, bias=False)`,
 without a penalty and with weights within 15 (pairs that never occur together have no
-finite weight); divergences of the visible units are exact. Figure 10: mean log-
-likelihood of improved iterative scaling with K steps and of L-BFGS from the same
-starts, by E steps, a fresh machine with three hidden units and 100 rows in each trial.
+finite weight); divergences of the visible units are exact.
 """
 
 import itertools
 
 import numpy as np
-from _experiment import markdown
-from _latent import Trials, arguments, both, cell, clock, finish, fitted, share
+from _latent import CHOICES, arguments, both, compared, fitted, size_display
+from _results import column, mean_and_error, run, share, table
 
-SIZES = [50, 200, 1000]
+SIZES = [10, 50, 200, 1000, 5000, 10_000]
 HIDDEN = (3, 5, 1)
 VISIBLE = 5
-STEPS = (1, 3, 10, 30, 100)
 
 
 def states(n):
@@ -38,132 +38,90 @@ def visible_probabilities(hidden, rng):
 
 
 def choices(options):
-    """Trials of figures 13-15."""
+    """Trials of all figures."""
     from maxent.latent import LMEBoltzmannMachine
 
-    rows, trials = states(VISIBLE), Trials()
-    for hidden, draw in itertools.product(HIDDEN, range(options.draws)):
+    rows = states(VISIBLE)
+
+    def work(hidden, draw, size):
         rng = np.random.default_rng([options.seed, hidden, draw])
         p = visible_probabilities(hidden, rng)
-        numbers = rng.choice(len(p), size=max(options.sizes), p=p)
-        base = float(p @ np.log(p))
+        numbers = rng.choice(len(p), size=max(options.sizes), p=p)[:size]
 
-        def weighted(own, X, p=p):
+        def weighted(own, X):
             return len(p) * p * own.score_samples(X)  # its mean is the exact sum
 
-        for size in options.sizes:
-            model = LMEBoltzmannMachine(
-                3,
-                options.starts,
-                bias=False,
-                prior_variance=np.inf,
-                random_state=draw,
-            )
-            model = fitted(model, rows[numbers[:size]])
-            row = both(model, weighted, rows, base)
-            if model is not None:
-                row |= model.rejected_
-                row["admitted"] = int((model.candidates_["reason"] == "").sum())
-                best = float(np.log(p)[numbers[:size]].mean())
-                for c in ("entropy", "likelihood"):
-                    row[f"{c} condition"] = int(row[f"{c} log_likelihood"] >= best)
-            trials.add(hidden=hidden, draw=draw, size=size, **row)
-    return trials
-
-
-def convergence(options):
-    """Display with the mean histories of figure 10."""
-    from maxent.displays import ConvergenceDisplay
-    from maxent.latent import FiniteLatentModel
-
-    x = states(VISIBLE + 3)
-    i, j = np.triu_indices(VISIBLE + 3, 1)
-    model = FiniteLatentModel((x[:, i] * x[:, j]).reshape(2**VISIBLE, 8, -1))
-    runs = []
-    for draw in range(options.draws):
-        rng = np.random.default_rng([options.seed, 10, draw])
-        p = visible_probabilities(3, rng)
-        y = rng.choice(len(p), size=100, p=p)
-        start = rng.normal(size=model.n_features)
-        display = ConvergenceDisplay.from_model(
-            *(model, y, start), inner=(1, 4, 16), n_steps=max(STEPS), bound=15.0
+        model = LMEBoltzmannMachine(
+            3, options.starts, bias=False, prior_variance=np.inf, random_state=draw
         )
-        runs.append(display.histories)
-        close(display)
+        model = fitted(model, rows[numbers])
+        row = both(model, weighted, rows, float(p @ np.log(p)))
+        best = float(np.log(p)[numbers].mean())
+        for c in CHOICES if model is not None else ():
+            row[f"{c} condition"] = int(row[f"{c} log_likelihood"] >= best)
+        return row
 
-    def padded(values):
-        short = max(STEPS) + 1 - len(values)
-        return np.append(values, np.full(short, values[-1]))
-
-    means = {name: np.mean([padded(r[name]) for r in runs], axis=0) for name in runs[0]}
-    return ConvergenceDisplay(means)
-
-
-def close(display):
-    """Close the figure of a display."""
-    import matplotlib.pyplot as plt
-
-    plt.close(display.figure_)
+    every = itertools.product(HIDDEN, range(options.draws), options.sizes)
+    units = [dict(zip(("hidden", "draw", "size"), u, strict=True)) for u in every]
+    return run("latent_boltzmann", options, units, work)
 
 
-def table_rows(trials, sizes):
+def line(trials, hidden, size):
     """Cells of figures 13-15."""
-    out = []
-    for hidden, size in itertools.product(HIDDEN, sizes):
 
-        def own(name, hidden=hidden, size=size):
-            return trials.column(name, hidden=hidden, size=size)
+    def own(name):
+        return column(trials, name, hidden=hidden, size=size)
 
-        mle, lme = own("likelihood divergence"), own("entropy divergence")
-        differ = np.abs(mle - lme) > 1e-6
-        out.append(
-            [
-                *(hidden, size),
-                *(cell(mle, 4), cell(lme, 4), cell(mle - lme, 4)),
-                f"{share(np.where(differ, lme < mle, np.nan))} of {int(differ.sum())}",
-                *(share(own("likelihood condition")), share(own("entropy condition"))),
-                f"{np.nanmean(own('admitted')):.1f}",
-                int(np.isnan(mle).sum()),
-            ]
-        )
-    return out
+    mle, lme = own("likelihood divergence"), own("entropy divergence")
+    return [
+        *(hidden, size, *compared(mle, lme, 4)),
+        *(share(own(f"{c} condition")) for c in reversed(CHOICES)),
+        mean_and_error(own("admitted"), 1),
+        int(np.isnan(mle).sum()),
+    ]
+
+
+def choice_line(trials, size):
+    """Cells of figures 11 and 12."""
+    names = itertools.product(("log_likelihood", "entropy"), reversed(CHOICES))
+    L, L_lme, H, H_lme = (
+        column(trials, f"{choice} {what}", hidden=HIDDEN[0], size=size)
+        for what, choice in names
+    )
+    columns = (L, L_lme, L - L_lme, H, H_lme, H_lme - H)
+    return [size, *(mean_and_error(each, 3) for each in columns)]
+
+
+def draw(trials, sizes, path):
+    """Likelihood and entropy (figures 11, 12), and the three divergences (13-15)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(16, 3.2), layout="constrained")
+    axes = figure.subplots(1, 2 + len(HIDDEN))
+    panels = [(HIDDEN[0], "log_likelihood", "L, nats"), (HIDDEN[0], "entropy", "H")]
+    panels += [(hidden, "divergence", "KL, nats") for hidden in HIDDEN]
+    for ax, (hidden, what, label) in zip(axes, panels, strict=True):
+        own = [r for r in trials if r["hidden"] == hidden]
+        size_display(own, sizes, what, label).plot(ax)
+        ax.set_title(f"{hidden} hidden units", fontsize="medium")
+        if np.isfinite(column(own, f"entropy {what}")).any() and what == "divergence":
+            ax.set_yscale("log")
+    figure.savefig(path, dpi=110)
 
 
 def main():
     """Run and write."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    parser = arguments(__doc__.splitlines()[0], draws=10, sizes=SIZES, starts=15)
-    options = parser.parse_args()
-    spent = clock()
-    trials, display = choices(options), convergence(options)
+    options = arguments(__doc__, 10, SIZES, 15).parse_args()
+    trials = choices(options)
     head = ["hidden units of the truth", "rows", "MLE: KL", "LME: KL"]
     head += ["MLE - LME, paired", "LME better, of trials that differ"]
     head += ["L at least the truth's, MLE", "LME", "admitted", "without a model"]
-    lines = [
-        "# Boltzmann machines with three hidden units",
-        "",
-        f"{options.draws} trials, {options.starts} starts, seed {options.seed}; mean ± "
-        f"standard error over trials; {spent()}. Printed: curves only.",
-        "",
-        *markdown(head, table_rows(trials, options.sizes)),
-        "",
-        "Mean log-likelihood after E steps (figure 10):",
-        "",
-        *markdown(
-            ["M step", *map(str, STEPS)],
-            [
-                [name, *(f"{values[n]:.4f}" for n in STEPS)]
-                for name, values in display.histories.items()
-            ],
-        ),
-    ]
-
-    def draw(path):
-        display.plot().figure_.savefig(path, dpi=110, bbox_inches="tight")
-
-    finish(trials, lines, options.out, "latent_boltzmann", draw)
+    rows = [line(trials, *at) for at in itertools.product(HIDDEN, options.sizes)]
+    table("latent_boltzmann", options, head, rows)
+    head = ["rows", "L, MLE", "L, LME", "L lost by LME", "H, MLE", "H, LME"]
+    rows = [choice_line(trials, size) for size in options.sizes]
+    table("latent_boltzmann_choices", options, [*head, "H won by LME"], rows)
+    draw(trials, options.sizes, f"{options.out}/latent_boltzmann.png")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ truth by quadrature on 20 000 equal cells of the interval; both choices share it
 """
 
 import numpy as np
-from _experiment import markdown
-from _latent import Trials, arguments, both, cell, clock, finish, fitted, share
+from _latent import CHOICES, arguments, both, compared, fitted, size_display
+from _results import column, mean_and_error, run, share, table
 
 SIZES = [20, 50, 100, 200]
 ALPHA = np.array([(1.0, 2.0), (3.0, 1.0), (5.0, 2.0)])
@@ -19,50 +19,42 @@ CELLS = 20_000
 
 def main():
     """Run and write."""
+    import matplotlib
     from scipy.stats import beta
 
     from maxent.latent import LMEDirichletMixture
 
-    parser = arguments(__doc__.splitlines()[0], draws=10, sizes=SIZES, starts=10)
-    options = parser.parse_args()
-    spent, trials = clock(), Trials()
+    matplotlib.use("Agg")
+    options = arguments(__doc__, 10, SIZES, 10).parse_args()
     grid = (np.arange(CELLS) + 0.5) / CELLS
     density = np.mean([beta.pdf(grid, a, b) for a, b in ALPHA], axis=0)
     mass = density / density.sum()
-    rows = np.column_stack([grid, 1.0 - grid])
+    points = np.column_stack([grid, 1.0 - grid])
     entropy = float(mass @ np.log(density))
 
     def log_density(model, points):
         return CELLS * mass * model.score_samples(points)  # its mean is the integral
 
-    for draw in range(options.draws):
+    def work(draw, size):
         rng = np.random.default_rng([options.seed, draw])
-        n = max(options.sizes)
-        which = rng.integers(3, size=n)
-        y = np.clip(rng.beta(*ALPHA[which].T), 1e-9, 1 - 1e-9)
-        X = np.column_stack([y, 1.0 - y])
+        which = rng.integers(3, size=max(options.sizes))
+        y = np.clip(rng.beta(*ALPHA[which].T), 1e-9, 1 - 1e-9)[:size]
         known = np.log(np.mean([beta.pdf(y, a, b) for a, b in ALPHA], axis=0))
-        for size in options.sizes:
-            model = LMEDirichletMixture(3, n_init=options.starts, random_state=draw)
-            model = fitted(model, X[:size])
-            row = both(model, log_density, rows, entropy)
-            if model is not None:
-                row |= model.rejected_
-                row["admitted"] = int((model.candidates_["reason"] == "").sum())
-                for c in ("entropy", "likelihood"):
-                    L = row[f"{c} log_likelihood"]
-                    row[f"{c} condition"] = int(known[:size].mean() <= L)
-            trials.add(draw=draw, size=size, **row)
-    lines = [
-        "# Mixture of three Dirichlet distributions",
-        "",
-        f"{options.draws} trials, {options.starts} starts, seed {options.seed}; mean ± "
-        f"standard error over trials; {spent()}. Printed: curves only.",
-        "",
-        *markdown(HEAD, [table_row(trials, size) for size in options.sizes]),
+        model = LMEDirichletMixture(3, n_init=options.starts, random_state=draw)
+        model = fitted(model, np.column_stack([y, 1.0 - y]))
+        row = both(model, log_density, points, entropy)
+        for c in CHOICES if model is not None else ():
+            row[f"{c} condition"] = int(known.mean() <= row[f"{c} log_likelihood"])
+        return row
+
+    units = [
+        {"draw": k, "size": n} for k in range(options.draws) for n in options.sizes
     ]
-    figure = picture(trials, options.sizes)
-    finish(trials, lines, options.out, "latent_dirichlet", figure)
+    rows = run("latent_dirichlet", options, units, work)
+    table("latent_dirichlet", options, HEAD, [line(rows, n) for n in options.sizes])
+    display = size_display(rows, options.sizes, "divergence", "KL, nats").plot()
+    path = f"{options.out}/latent_dirichlet.png"
+    display.figure_.savefig(path, dpi=110, bbox_inches="tight")
 
 
 HEAD = [
@@ -72,44 +64,20 @@ HEAD = [
 ]
 
 
-def table_row(trials, size):
+def line(rows, size):
     """Cells of one size."""
 
     def own(name):
-        return trials.column(name, size=size)
+        return column(rows, name, size=size)
 
     mle, lme = own("likelihood divergence"), own("entropy divergence")
-    differ = np.abs(mle - lme) > 1e-6
     return [
-        size,
-        *(cell(mle, 4), cell(lme, 4), cell(mle - lme, 4)),
-        f"{share(np.where(differ, lme < mle, np.nan))} of {int(differ.sum())}",
-        *(cell(own("likelihood entropy")), cell(own("entropy entropy"))),
-        *(share(own("likelihood condition")), share(own("entropy condition"))),
+        *(size, *compared(mle, lme, 4)),
+        *(mean_and_error(own(f"{c} entropy"), 3) for c in reversed(CHOICES)),
+        *(share(own(f"{c} condition")) for c in reversed(CHOICES)),
         *(f"{np.nanmean(own(name)):.1f}" for name in ("admitted", "unbounded")),
         int(np.isnan(mle).sum()),
     ]
-
-
-def picture(trials, sizes):
-    """Function that draws divergences against sizes."""
-
-    def save(path):
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from maxent.displays import SampleSizeDisplay
-
-        scores = {
-            c: np.stack(
-                [trials.column(f"{c} divergence", size=n) for n in sizes], axis=1
-            )
-            for c in ("entropy", "likelihood")
-        }
-        display = SampleSizeDisplay(sizes, scores, ylabel="KL, nats").plot()
-        display.figure_.savefig(path, dpi=110, bbox_inches="tight")
-
-    return save
 
 
 if __name__ == "__main__":

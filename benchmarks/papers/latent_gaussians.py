@@ -16,8 +16,8 @@ rows.
 """
 
 import numpy as np
-from _experiment import markdown
-from _latent import Trials, arguments, both, cell, clock, finish, fitted, rate, share
+from _latent import CHOICES, arguments, both, compared, fitted, rate, size_display
+from _results import column, mean_and_error, run, share, table
 
 SIZES = [50, 100, 200, 500, 1000, 2000]
 DIAGONALS = [(2, 1), (2, 2), (1, 2), (2, 1), (1, 2)]
@@ -126,9 +126,6 @@ def trial(scenario, truth, best, X, test, starts, seed):
     if model is None:
         return out
     table = model.candidates_
-    out["admitted"] = int((table["reason"] == "").sum())
-    for name, count in model.rejected_.items():
-        out[name] = count
     # what each choice takes without any gate
     unbounded = table["reason"] == "unbounded"
     L = np.where(np.isnan(table["objective"]), np.inf, table["objective"])
@@ -144,172 +141,116 @@ def trial(scenario, truth, best, X, test, starts, seed):
     return out
 
 
-def run(scenario, options):
-    """Trials of one scenario."""
-    truth, trials = Truth(scenario), Trials()
-    best = best_model(scenario, truth, options.seed)
-    for draw in range(options.draws):
-        rng = np.random.default_rng([options.seed, int(scenario[:1]), draw])
-        X, test = truth.sample(max(options.sizes), rng), truth.sample(TESTED, rng)
-        for size in options.sizes:
-            columns = trial(
-                *(scenario, truth, best, X[:size], test, options.starts, draw)
-            )
-            trials.add(scenario=scenario, draw=draw, size=size, **columns)
-    return trials
+def words(scenario):
+    """Names of the choices by likelihood and by entropy."""
+    return ("MAP", "RLME") if scenario.endswith("r") else ("MLE", "LME")
 
 
-def tables(scenario, trials, sizes):
-    """Lines of the three tables of a scenario."""
-    first, second, third = [], [], []
-    for size in sizes:
+def lines(rows, scenario, size):
+    """Cells of the table of divergences, and of that of everything else."""
 
-        def own(name, size=size):
-            return trials.column(name, size=size)
+    def own(name):
+        return column(rows, name, scenario=scenario, size=size)
 
-        mle, lme = own("likelihood divergence"), own("entropy divergence")
-        both_known = np.isfinite(mle) & np.isfinite(lme)
-        equal = both_known & (np.abs(mle - lme) < 1e-6)
-        won = np.where(both_known & ~equal, lme < mle, np.nan)
-        first.append(
-            [
-                size,
-                cell(mle),
-                cell(lme),
-                cell(mle - lme),
-                f"{share(won)} of {int((both_known & ~equal).sum())}",
-                cell(own("literal divergence")),
-                cell(own("one Gaussian")),
-                printed(scenario, size),
-            ]
-        )
-        second.append(
-            [
-                size,
-                *(
-                    cell(own(f"{choice} {what}"))
-                    for what in ("log_likelihood", "entropy")
-                    for choice in ("likelihood", "entropy")
-                ),
-                share(own("likelihood condition")),
-                share(own("entropy condition")),
-            ]
-        )
-        third.append(
-            [
-                size,
-                *(
-                    f"{np.nanmean(own(name)):.1f}"
-                    for name in (
-                        *("admitted", "unbounded", "not_local_maximum"),
-                        *("independent", "not_converged"),
-                    )
-                ),
-                share(own("likelihood takes unbounded")),
-                share(own("entropy takes unbounded")),
-                int(np.isnan(own("admitted")).sum()),
-            ]
-        )
-    words = ("MAP", "RLME") if scenario.endswith("r") else ("MLE", "LME")
-    a, b = words
-    slopes = [
-        rate(
-            sizes, [np.nanmean(trials.column(f"{c} divergence", size=n)) for n in sizes]
-        )
-        for c in ("likelihood", "entropy")
+    mle, lme = own("likelihood divergence"), own("entropy divergence")
+    first = [
+        *(scenario, size, *compared(mle, lme, 3)),
+        *(mean_and_error(own("one Gaussian"), 3), printed(scenario, size)),
     ]
-    return [
-        f"## Scenario {scenario}",
-        "",
-        *markdown(
-            [
-                *("rows", f"{a}: KL", f"{b}: KL", f"{a} - {b}, paired"),
-                *(f"{b} better, of trials that differ", "literal", "one Gaussian"),
-                f"printed {a} / {b}",
-            ],
-            first,
+    second = [
+        *(scenario, " / ".join(words(scenario)), size),
+        *(
+            mean_and_error(own(f"{choice} {what}"), 3)
+            for what in ("log_likelihood", "entropy")
+            for choice in reversed(CHOICES)
         ),
-        "",
-        f"Slope of log KL against log rows: {a} {slopes[0]:.2f}, {b} {slopes[1]:.2f}.",
-        "",
-        *markdown(
-            [
-                *("rows", f"L, {a}", f"L, {b}", f"H, {a}", f"H, {b}"),
-                *(f"L at least the best model's, {a}", f"{b}"),
-            ],
-            second,
-        ),
-        "",
-        "Candidates of a trial, and what each choice takes without gates:",
-        "",
-        *markdown(
-            [
-                *("rows", "admitted", "unbounded", "not a maximum", "independent"),
-                *("not converged", f"{a} takes an unbounded one", f"{b} takes one"),
-                "trials without a model",
-            ],
-            third,
-        ),
-        "",
+        *(share(own(f"{choice} condition")) for choice in reversed(CHOICES)),
+        mean_and_error(own("literal divergence"), 3),
+        *(f"{np.nanmean(own(name)):.1f}" for name in ("admitted", "unbounded", *GATES)),
+        *(share(own(f"{choice} takes unbounded")) for choice in reversed(CHOICES)),
+        int(np.isnan(own("admitted")).sum()),
     ]
+    return first, second
 
 
-def draw(results, sizes):
-    """Function that draws divergence, likelihood and entropy against rows."""
+def slopes(rows, scenario, sizes):
+    """Cells: slope of log divergence against log rows, of both choices."""
+    where = {"scenario": scenario}
+    means = [
+        [np.nanmean(column(rows, f"{c} divergence", size=n, **where)) for n in sizes]
+        for c in reversed(CHOICES)
+    ]
+    return [scenario, *words(scenario), *(f"{rate(sizes, own):.2f}" for own in means)]
 
-    def save(path):
-        import matplotlib
 
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
+GATES = ("not_local_maximum", "independent", "not_converged")
+HEAD = [
+    *("scenario", "rows", "MLE: KL", "LME: KL", "MLE - LME, paired"),
+    *("LME better, of trials that differ", "one Gaussian: KL", "printed MLE / LME"),
+]
+MORE = [
+    *("scenario", "choices", "rows", "L, MLE", "L, LME", "H, MLE", "H, LME"),
+    *("L at least the best model's, MLE", "L at least the best model's, LME"),
+    *("literal: KL", "admitted", "unbounded", "not a maximum", "independent"),
+    *("not converged", "MLE takes an unbounded one", "LME takes one"),
+    "trials without a model",
+]
 
-        from maxent.displays import SampleSizeDisplay
 
-        figure, axes = plt.subplots(
-            *(len(results), 3), figsize=(13, 3.4 * len(results)), squeeze=False
-        )
-        labels = ("KL, nats", "mean log-likelihood, nats", "mean entropy, nats")
-        for row, (scenario, trials) in zip(axes, results.items()):
-            columns = ("divergence", "log_likelihood", "entropy")
-            for ax, what, label in zip(row, columns, labels):
-                scores = {
-                    name: np.stack(
-                        [trials.column(f"{c} {what}", size=n) for n in sizes], axis=1
-                    )
-                    for c, name in (
-                        ("entropy", "entropy"),
-                        ("likelihood", "likelihood"),
-                    )
-                }
-                SampleSizeDisplay(sizes, scores, ylabel=label).plot(ax)
-                ax.set_title(f"scenario {scenario}", fontsize="medium")
-        figure.tight_layout()
-        figure.savefig(path, dpi=110)
-        plt.close(figure)
+def draw(rows, scenarios, sizes, path):
+    """Divergence, likelihood and entropy against rows."""
+    import matplotlib.pyplot as plt
 
-    return save
+    figure, axes = plt.subplots(
+        *(len(scenarios), 3), figsize=(13, 3.4 * len(scenarios)), squeeze=False
+    )
+    labels = ("KL, nats", "mean log-likelihood, nats", "mean entropy, nats")
+    for panels, scenario in zip(axes, scenarios, strict=True):
+        own = [r for r in rows if r["scenario"] == scenario]
+        kinds = ("divergence", "log_likelihood", "entropy")
+        for ax, what, label in zip(panels, kinds, labels, strict=True):
+            size_display(own, sizes, what, label).plot(ax)
+            ax.set_title(f"scenario {scenario}", fontsize="medium")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def main():
     """Run the scenarios and write their tables and figure."""
-    parser = arguments(__doc__.splitlines()[0], draws=20, sizes=SIZES, starts=40)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    parser = arguments(__doc__, 20, SIZES, 40)
     parser.add_argument("--scenarios", nargs="+", default=list(SCENARIOS))
     options = parser.parse_args()
-    spent = clock()
-    results = {scenario: run(scenario, options) for scenario in options.scenarios}
-    lines = [
-        "# Mixtures in the plane, by latent maximum entropy and maximum likelihood",
-        "",
-        f"{options.draws} trials, {options.starts} starts, seed {options.seed}; mean ± "
-        f"standard error over trials; {spent()}.",
-        "",
+    best = {}
+
+    def work(scenario, draw, size):
+        truth = Truth(scenario)
+        if scenario not in best:
+            best[scenario] = best_model(scenario, truth, options.seed)
+        rng = np.random.default_rng([options.seed, int(scenario[:1]), draw])
+        X, test = truth.sample(max(options.sizes), rng), truth.sample(TESTED, rng)
+        known = best[scenario]
+        return trial(scenario, truth, known, X[:size], test, options.starts, draw)
+
+    units = [
+        {"scenario": scenario, "draw": draw, "size": size}
+        for scenario in options.scenarios
+        for draw in range(options.draws)
+        for size in options.sizes
     ]
-    every = Trials()
-    for scenario, trials in results.items():
-        lines += tables(scenario, trials, options.sizes)
-        every.rows += trials.rows
-    figure = draw(results, options.sizes)
-    finish(every, lines, options.out, "latent_gaussians", figure)
+    rows = run("latent_gaussians", options, units, work)
+    at = [(scenario, size) for scenario in options.scenarios for size in options.sizes]
+    first, second = zip(*(lines(rows, *each) for each in at), strict=True)
+    table("latent_gaussians", options, HEAD, first)
+    table("latent_gaussians_more", options, MORE, second)
+    found = [slopes(rows, s, options.sizes) for s in options.scenarios]
+    head = ["scenario", "first choice", "second", "slope, first", "slope, second"]
+    table("latent_gaussians_slopes", options, head, found)
+    path = f"{options.out}/latent_gaussians.png"
+    draw(rows, options.scenarios, options.sizes, path)
 
 
 if __name__ == "__main__":

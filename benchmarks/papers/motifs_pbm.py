@@ -15,60 +15,46 @@ penalties are fewer than in the paper, and so are the training sequences unless
 sequences, times penalties, starts and draws.
 """
 
-import argparse
 import csv
 import gzip
 import warnings
-from pathlib import Path
 
+import _results
 import numpy as np
-from _experiment import markdown, mean_and_error
+from _results import column, mean_and_error, table
+from fetch import found
 
 FACTORS = ("Cebpb", "Egr2", "Foxo1", "Junb", "Pou3f1")
 LATENT_SVM = "latent SVM"
 STRONGEST = 1000
 
 
-def arguments():
-    """Parsed options."""
-    parser = parser_of(__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder with hk_signal.csv.gz")
-    parser.add_argument("--task", default="median", choices=("median", "top"))
-    parser.add_argument("--factors", nargs="*", default=list(FACTORS))
-    return parser.parse_args()
-
-
-def parser_of(description):
+def parser_of(doc, data=None):
     """Options that scripts of motifs share."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=5, help="random splits")
-    parser.add_argument("--train", type=int, default=1500, help="sequences to train")
-    parser.add_argument("--test", type=int, default=4000, help="most to test")
-    parser.add_argument("--starts", type=int, default=4)
-    parser.add_argument("--width", type=int, default=8)
+    out = _results.parser(doc, 5, data)
+    out.add_argument("--train", type=int, default=1500, help="sequences to train")
+    out.add_argument("--test", type=int, default=4000, help="most to test")
+    out.add_argument("--starts", type=int, default=4)
+    out.add_argument("--width", type=int, default=8)
     orders = [0.0, 0.25, 1.0, 8.0, np.inf]
-    parser.add_argument("--alphas", type=float, nargs="*", default=orders)
-    parser.add_argument("--rates", type=float, nargs="*", default=[0.05, 0.5])
-    parser.add_argument("--seed", type=int, default=0)
-    return parser
+    out.add_argument("--alphas", type=float, nargs="*", default=orders)
+    out.add_argument("--rates", type=float, nargs="*", default=[0.05, 0.5])
+    return out
 
 
 def read_signals(folder, factors):
     """{factor: codes (n, 35), signals (n,)}, spots flagged bad left out."""
-    path = Path(folder) / "hk_signal.csv.gz"
-    if not path.exists():
-        raise SystemExit(f"{path} does not exist")
+    path = found(folder, "hk_signal.csv.gz")
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         head, *rows = csv.reader(stream)
     letters = np.array([list(row[0]) for row in rows])
     codes = np.searchsorted(list("ACGT"), letters)
-    found = {}
+    signals = {}
     for factor in factors:
         cells = [row[head.index(factor)] for row in rows]
         good = np.array([cell != "" for cell in cells])
-        found[factor] = codes[good], np.array([float(c) for c in cells if c])
-    return found
+        signals[factor] = codes[good], np.array([float(c) for c in cells if c])
+    return signals
 
 
 def sampled(signal, task, rng, n_train, n_test):
@@ -95,7 +81,7 @@ def one_draw(X, y, parts, options, seed):
     from maxent.minentropy import M3EMotifClassifier
 
     train, valid, test = parts
-    methods = [(f"{a:g}", a, "auto") for a in options.alphas]
+    methods = [(f"alpha = {a:g}", a, "auto") for a in options.alphas]
     methods.append((LATENT_SVM, np.inf, "latent_svm"))
     records = []
     for name, alpha, solver in methods:
@@ -132,32 +118,32 @@ def consensus(weights):
 # -- what is written ---------------------------------------------------------------
 def chosen(records, methods, key):
     """(method, C/n) of the least mean error over the draws, ties to the first."""
+    rates = sorted({r["rate"] for r in records})
     mean = {
-        (m, rate): np.mean([r[key] for r in records if (r["method"], r["rate"]) == at])
+        (m, rate): column(records, key, method=m, rate=rate).mean()
         for m in methods
-        for rate in sorted({r["rate"] for r in records})
-        for at in [(m, rate)]
+        for rate in rates
     }
     return min(mean, key=mean.get)
 
 
-def column(records, at, key):
+def percent(records, at, key):
     """Values in per cent of one (method, C/n), a draw each."""
-    return np.array([100.0 * r[key] for r in records if (r["method"], r["rate"]) == at])
+    return 100.0 * column(records, key, method=at[0], rate=at[1])
 
 
 def by_factor(records, factor, key):
-    """Line of table 1 of one factor, C and alpha chosen by `key`."""
+    """Cells of table 1 of one factor, C and alpha chosen by `key`."""
     own = [r for r in records if r["factor"] == factor]
     orders = list(dict.fromkeys(r["method"] for r in own if r["method"] != LATENT_SVM))
     theirs, ours = chosen(own, [LATENT_SVM], key), chosen(own, orders, key)
-    line = [factor]
+    cells = []
     for at in (theirs, ours):
-        line += [] if at is theirs else [at[0]]
-        line += [f"{at[1]:g}", mean_and_error(column(own, at, "train"), 1)]
-        line.append(mean_and_error(column(own, at, "test"), 1))
-    step = column(own, ours, "test") - column(own, theirs, "test")
-    return [*line, mean_and_error(step, 2), paired_p(step)]
+        cells += [] if at is theirs else [at[0]]
+        cells += [f"{at[1]:g}", mean_and_error(percent(own, at, "train"), 1)]
+        cells.append(mean_and_error(percent(own, at, "test"), 1))
+    step = percent(own, ours, "test") - percent(own, theirs, "test")
+    return [*cells, mean_and_error(step, 2), paired_p(step)]
 
 
 def paired_p(step):
@@ -171,73 +157,34 @@ def paired_p(step):
 
 def by_method(records, method, key):
     """Test errors of a method (factors, draws), its C chosen by `key`."""
-    table = []
+    errors = []
     for factor in dict.fromkeys(r["factor"] for r in records):
         own = [r for r in records if r["factor"] == factor]
-        table.append(column(own, chosen(own, [method], key), "test"))
-    return np.array(table)
+        errors.append(percent(own, chosen(own, [method], key), "test"))
+    return np.array(errors)
 
 
-def lines_of(records, options, title):
-    """The text of the tables."""
-    import maxent
-
-    factors = list(dict.fromkeys(r["factor"] for r in records))
-    draws = min(len({r["draw"] for r in records if r["factor"] == f}) for f in factors)
-    records = [r for r in records if r["draw"] < draws]  # draws of all factors so far
-    methods = list(dict.fromkeys(r["method"] for r in records))
+def tables(records, options, name):
+    """NAME_table.csv by factor, NAME_methods_table.csv by method."""
     lines = [
-        f"# {title}",
-        "",
-        f"{options.train} sequences to train (or half of them), up to {options.test} "
-        f"to test, width {options.width}, words of two letters, "
-        f"{draws} draws, {options.starts} random starts, C/n in "
-        f"{options.rates}, seed {options.seed}; errors in per cent, mean ± standard "
-        f"error over draws. maxent {maxent.__version__}.",
+        [factor, title, *by_factor(records, factor, key)]
+        for key, title in (("train", "training error"), ("valid", "validation"))
+        for factor in dict.fromkeys(r["factor"] for r in records)
     ]
-    head = ["factor", "latent SVM: C/n", "train", "test"]
-    head += ["M3E: alpha", "C/n", "train", "test", "difference", "p"]
-    for key, name in (("train", "training error"), ("valid", "validation")):
-        rows = [by_factor(records, factor, key) for factor in factors]
-        lines += ["", f"C and alpha by {name}:", "", *markdown(head, rows)]
+    head = ["factor", "settings by", "latent SVM: C/n", "latent SVM: train"]
+    head += ["latent SVM: test", "M3E: order", "M3E: C/n", "M3E: train", "M3E: test"]
+    table(name, options, [*head, "difference", "p"], lines)
+    lines, base = [], by_method(records, LATENT_SVM, "valid")
+    for method in dict.fromkeys(r["method"] for r in records):
+        errors = by_method(records, method, "valid")
+        spread = 100.0 * column(records, "spread", method=method).mean()
+        step = mean_and_error((errors - base).ravel()) if method != LATENT_SVM else ""
+        deviation = errors.std(axis=1, ddof=1).mean() if errors.shape[1] > 1 else np.nan
+        cells = f"{errors.mean():.1f}", f"{deviation:.1f}", step, f"{spread:.1f}"
+        lines.append([method, *cells])
     head = ["method", "test error", "sd over draws", "minus latent SVM"]
     head += ["sd of training error over starts"]
-    rows = []
-    base = by_method(records, LATENT_SVM, "valid")
-    for method in methods:
-        errors = by_method(records, method, "valid")
-        spread = [100.0 * r["spread"] for r in records if r["method"] == method]
-        step = (errors - base).ravel()
-        rows.append(
-            [
-                method if method == LATENT_SVM else f"alpha = {method}",
-                *(f"{errors.mean():.1f}", f"{_deviation(errors):.1f}"),
-                "" if method == LATENT_SVM else mean_and_error(step, 2),
-                f"{np.mean(spread):.1f}",
-            ]
-        )
-    lines += ["", "By method, mean over the factors, C by validation:", ""]
-    return [*lines, *markdown(head, rows), ""]
-
-
-def _deviation(errors):
-    """Mean over factors of the deviation over draws."""
-    return float(errors.std(axis=1, ddof=1).mean()) if errors.shape[1] > 1 else np.nan
-
-
-def write(records, options, name, title):
-    """NAME.md, .csv and .png."""
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / name
-    text = "\n".join(lines_of(records, options, title))
-    path.with_suffix(".md").write_text(text, "utf-8")
-    with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
-    draw(records, options, path.with_suffix(".png"))
-    return path
+    table(f"{name}_methods", options, head, lines)
 
 
 def draw(records, options, path):
@@ -250,50 +197,49 @@ def draw(records, options, path):
     for ax, factor in zip(axes, factors, strict=True):
         own = [r for r in records if r["factor"] == factor]
         for method in dict.fromkeys(r["method"] for r in own):
-            mean = [column(own, (method, c), "test").mean() for c in options.rates]
+            mean = [percent(own, (method, c), "test").mean() for c in options.rates]
             style = {"ls": "--", "color": "black"} if method == LATENT_SVM else {}
             ax.plot(options.rates, mean, marker="o", ms=3, label=method, **style)
         ax.set(title=factor, xscale="log", xlabel="C / n")
     axes[0].set_ylabel("test error, %")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", title="alpha")
+    figure.legend(handles, labels, loc="outside right center")
     figure.savefig(path, dpi=150)
 
 
-def run(data_of, options, name, title):
-    """Run the draws of ``data_of(number)``; files are written anew after each of them.
-
-    It gives, factor by factor, its name, sequences, labels and parts.
-    """
+def run(data_of, factors, options, name):
+    """Run all draws and write; ``data_of(factor, draw)`` is X, y and the parts."""
     from sklearn.exceptions import ConvergenceWarning
 
-    records, path = [], None
-    for number in range(options.draws):
-        for factor, X, y, parts in data_of(number):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                found = one_draw(X, y, parts, options, 1000 * number)
-            records += [{"factor": factor, "draw": number, **r} for r in found]
-            print(f"draw {number + 1} of {options.draws}: {factor}", flush=True)
-            path = write(records, options, name, title)
-    print(path.with_suffix(".md").read_text("utf-8"))
-    print(f"written: {path}.md, .csv and .png")
+    def work(factor, draw):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # a penalty may be too high for an order: its error says so
+            warnings.filterwarnings("ignore", message=".*for all .* training samples")
+            return one_draw(*data_of(factor, draw), options, 1000 * draw)
+
+    units = [{"factor": f, "draw": k} for k in range(options.draws) for f in factors]
+    records = _results.run(name, options, units, work)
+    tables(records, options, name)
+    draw(records, options, f"{options.out}/{name}.png")
 
 
 def main():
     """Run the factors draw by draw."""
-    options = arguments()
+    out = parser_of(__doc__, "hk_signal.csv.gz")
+    out.add_argument("--task", default="median", choices=("median", "top"))
+    out.add_argument("--factors", nargs="*", default=list(FACTORS))
+    options = out.parse_args()
     data = read_signals(options.data, options.factors)
 
-    def data_of(number):
-        for k, (factor, (X, signal)) in enumerate(data.items()):
-            rng = np.random.default_rng([options.seed, number, k])
-            sizes = (options.train, options.test)
-            y, *parts = sampled(signal, options.task, rng, *sizes)
-            yield factor, X, y, parts
+    def data_of(factor, draw):
+        X, signal = data[factor]
+        rng = np.random.default_rng([options.seed, draw, list(data).index(factor)])
+        sizes = (options.train, options.test)
+        y, *parts = sampled(signal, options.task, rng, *sizes)
+        return X, y, parts
 
-    title = f"Motifs on protein binding microarrays, task: {options.task}"
-    run(data_of, options, f"motifs_pbm_{options.task}", title)
+    run(data_of, options.factors, options, f"motifs_pbm_{options.task}")
 
 
 if __name__ == "__main__":

@@ -14,19 +14,18 @@ def main():
     """Run both generators draw by draw."""
     from maxent.datasets import make_motif_occupancy, make_planted_motifs
 
-    options = parser_of(__doc__.splitlines()[0]).parse_args()
+    options = parser_of(__doc__).parse_args()
     makers = {"occupancy": make_motif_occupancy, "planted": make_planted_motifs}
     ends = np.cumsum([options.train, options.train // 4])
 
-    def data_of(number):
-        for k, (name, make) in enumerate(makers.items()):
-            n = int(ends[-1]) + options.test
-            rng = np.random.default_rng([options.seed, number, k])
-            X, y, *_ = make(n, width=options.width, random_state=rng)
-            codes = np.searchsorted(list("ACGT"), np.array([list(x) for x in X]))
-            yield name, codes, y, np.split(np.arange(n), ends)
+    def data_of(name, draw):
+        n = int(ends[-1]) + options.test
+        rng = np.random.default_rng([options.seed, draw, list(makers).index(name)])
+        X, y, *_ = makers[name](n, width=options.width, random_state=rng)
+        codes = np.searchsorted(list("ACGT"), np.array([list(x) for x in X]))
+        return codes, y, np.split(np.arange(n), ends)
 
-    run(data_of, options, "motifs_synthetic", "Synthetic motifs")
+    run(data_of, list(makers), options, "motifs_synthetic")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,10 @@ probabilities by Platt's method, `CalibratedClassifierCV(SVC(), ensemble=False)`
 `LabelSpreading` has, of three kernels, the one that is best on these very rows.
 """
 
-import argparse
-import csv
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _experiment import markdown, mean_and_error, write_text
+from _results import column, mean_and_error, parser, run, table
 
 LABELLED = 10  # of each class
 MACHINES = {
@@ -111,63 +108,30 @@ def one_draw(X, y, options, rng):
     return errors
 
 
-def best_spreading(errors):
-    """Draws with one row for LabelSpreading: of its kernels the best on average."""
-    names = [name for name in errors[0] if name.startswith("LabelSpreading")]
-    best = min(names, key=lambda name: np.mean([e[name] for e in errors]))
-    return [
-        {name: value for name, value in draw.items() if name not in names}
-        | {"LabelSpreading": draw[best]}
-        for draw in errors
-    ]
+def best_spreading(rows, data):
+    """Of the kernels of LabelSpreading the one that is best on average."""
+    names = (f"LabelSpreading {k}" for k in range(len(SPREADING)))
+    return min(names, key=lambda name: column(rows, name, data=data).mean())
 
 
 def main():
     """Run the draws; write the table and its numbers."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    found = {}
-    for data, (X, y) in load().items():
-        draws = [
-            one_draw(X, y, MACHINES[data], np.random.default_rng([options.seed, k]))
-            for k in range(options.draws)
-        ]
-        found[data] = best_spreading(draws)
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    write(found, options, out)
+    options = parser(__doc__, 10).parse_args()
+    sets = load()
 
+    def work(data, draw):
+        rng = np.random.default_rng([options.seed, draw])
+        return one_draw(*sets[data], MACHINES[data], rng)
 
-def write(found, options, out):
-    """partial_rivals.md and .csv."""
-    import sklearn
-
-    import maxent
-
-    names = list(next(iter(found.values()))[0])
-    rows = [
-        [name, *(mean_and_error([e[name] for e in found[d]], 1) for d in found)]
-        for name in names
-    ]
-    lines = [
-        "# Errors in per cent on rows without a label",
-        "",
-        f"{options.draws} draws of {2 * LABELLED} labelled rows, seed {options.seed}. "
-        f"Mean ± standard error over draws. maxent {maxent.__version__}, "
-        f"scikit-learn {sklearn.__version__}.",
-        "",
-        *markdown(["method", *found], rows),
-    ]
-    write_text(lines, out / "partial_rivals.md")
-    with open(out / "partial_rivals.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["data", "draw", "method", "error"])
-        for data, draws in found.items():
-            for k, draw in enumerate(draws):
-                writer.writerows([data, k, name, draw[name]] for name in names)
+    units = [{"data": name, "draw": k} for name in sets for k in range(options.draws)]
+    rows = run("partial_rivals", options, units, work)
+    best = {data: best_spreading(rows, data) for data in sets}
+    names = [n for n in rows[0] if n not in units[0]]
+    names = [n for n in names if not n.startswith("LabelSpreading")]
+    lines = [[n, *(column(rows, n, data=d) for d in sets)] for n in names]
+    lines.append(["LabelSpreading", *(column(rows, best[d], data=d) for d in sets)])
+    lines = [[name, *(mean_and_error(e, 1) for e in own)] for name, *own in lines]
+    table("partial_rivals", options, ["method", *sets], lines)
 
 
 if __name__ == "__main__":

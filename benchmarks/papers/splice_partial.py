@@ -14,13 +14,10 @@ nothing is chosen. "paper" is step 0.1 for ten rounds, "full steps" is step 1 un
 has converged.
 """
 
-import argparse
-import csv
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _experiment import markdown, mean_and_error, write_text
+from _results import column, mean_and_error, parser, run, table
 from anomaly_splice import FALSE_TEST, TRUE_TEST, load
 
 TRAIN, LABELLED = 500, 50
@@ -72,81 +69,44 @@ def one_draw(codes, true, kernel, rng):
 
 def main():
     """Run the draws; write the table, its numbers, and the curves of the first draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder with human_sites.csv.gz")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parser(__doc__, 10, "human_sites.csv.gz").parse_args()
     from sklearn.metrics import roc_auc_score
 
     codes, true = load(options.data)
-    records, first = [], {}
-    for number in range(options.draws):
-        for name, kernel in KERNELS.items():
-            rng = np.random.default_rng([options.seed, number])
-            y, scores = one_draw(codes, true, kernel, rng)
-            first.setdefault(name, (y, scores))
-            for model in MODELS:
-                area = float(roc_auc_score(y, scores[model]))
-                record = {"draw": number, "kernel": name, "model": model, "auc": area}
-                records.append(record)
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    write(records, options, out)
-    draw(first, out / "splice_partial.png")
 
+    def work(draw, kernel):
+        rng = np.random.default_rng([options.seed, draw])
+        y, scores = one_draw(codes, true, KERNELS[kernel], rng)
+        if draw == 0:
+            picture(y, scores, f"{options.out}/splice_partial_{kernel}.png")
+        return [{"model": m, "auc": roc_auc_score(y, scores[m])} for m in MODELS]
 
-def write(records, options, out):
-    """splice_partial.md and .csv."""
-    import maxent
-
-    def areas(kernel, model):
-        return np.array(
-            [r["auc"] for r in records if (r["kernel"], r["model"]) == (kernel, model)]
-        )
-
-    rows = []
-    for kernel in KERNELS:
-        base = areas(kernel, FEW)
-        for model in MODELS:
-            found = areas(kernel, model)
-            gain = "" if model == FEW else mean_and_error(found - base, 4)
-            better = "" if model == FEW else f"{100 * np.mean(found > base):.0f} %"
-            rows.append([kernel, model, mean_and_error(found, 4), gain, better])
-    lines = [
-        "# Human donor sites, 10 % of 500 + 500 windows labelled",
-        "",
-        f"{options.draws} draws, seed {options.seed}; {TRUE_TEST} true and "
-        f"{FALSE_TEST} false sites to test. Mean ± standard error of the mean over "
-        f"draws. maxent {maxent.__version__}.",
-        "",
-        *markdown(
-            ["kernel", "rows", "area under the curve", "minus 10 % labelled", "better"],
-            rows,
-        ),
+    units = [
+        {"draw": k, "kernel": name} for k in range(options.draws) for name in KERNELS
     ]
-    write_text(lines, out / "splice_partial.md")
-    with open(out / "splice_partial.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+    rows = run("splice_partial", options, units, work)
+    lines = []
+    for kernel in KERNELS:
+        base = column(rows, "auc", kernel=kernel, model=FEW)
+        for model in MODELS:
+            areas = column(rows, "auc", kernel=kernel, model=model)
+            line = [kernel, model, mean_and_error(areas, 4)]
+            if model != FEW:
+                line.append(mean_and_error(areas - base, 4))
+                line.append(f"{(areas > base).sum()} of {len(areas)}")
+            lines.append(line)
+    head = ["kernel", "rows", "area under the curve", "minus 10 % labelled", "above"]
+    table("splice_partial", options, head, lines)
 
 
-def draw(first, path):
-    """ROC curves of the first draw."""
+def picture(y, scores, path):
+    """ROC curves of a draw."""
     from matplotlib.figure import Figure
 
     from maxent.displays import ROCComparisonDisplay
 
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    for axes, (kernel, found) in zip(
-        figure.subplots(1, len(first)), first.items(), strict=True
-    ):
-        ROCComparisonDisplay.from_predictions(*found, ax=axes)
-        axes.set_title(f"{kernel} kernel")
+    figure = Figure(figsize=(4.5, 3.8), layout="constrained")
+    ROCComparisonDisplay.from_predictions(y, scores, ax=figure.subplots())
     figure.savefig(path, dpi=150)
 
 

@@ -18,15 +18,16 @@ window of positions 18 to 42, all rows left over to test. False sites there lack
 consensus, which makes them easier. Draws are random; no setting is chosen.
 """
 
-import argparse
 import csv
 import gzip
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from _results import column, mean_and_error, parser, run, table
+from fetch import found
 
+FILES = ("human_sites.csv.gz", "statlog_dna.npz")
 TRAIN = 200  # rows of each class
 TRUE_TEST, FALSE_TEST = 1192, 3532
 WINDOW = slice(58, 83)
@@ -54,22 +55,18 @@ CLASSES = ("false", "true")
 
 def load(folder):
     """Codes 0..3 (n, 25), whether each row is a true site, and the name of the set."""
-    folder = Path(folder)
-    path = folder / "human_sites.csv.gz"
-    if path.exists():
+    path = found(folder, *FILES)
+    if path.name == FILES[0]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             rows = [row for row in csv.DictReader(stream) if row["site"] == "donor"]
         letters = np.array([list(row["sequence"][WINDOW]) for row in rows])
         true = np.array([row["label"] == "1" for row in rows])
-        return np.searchsorted(list("ACGT"), letters), true, "human donor sites"
-    path = folder / "statlog_dna.npz"
-    if not path.exists():
-        raise SystemExit(f"{folder} holds no human_sites.csv.gz and no statlog_dna.npz")
+        return np.searchsorted(list("ACGT"), letters), true, "human"
     with np.load(path) as data:
         X, y = data["X"].reshape(-1, 60, 3), data["y"]
     keep = y != "ie"
     codes = (X.astype(int) @ [1, 2, 3])[keep, 18:43]
-    return codes, y[keep] == "ei", "primate exon-intron sites"
+    return codes, y[keep] == "ei", "primate"
 
 
 def split(true, rng):
@@ -180,180 +177,106 @@ def one_draw(codes, true, rng):
     for record, area in zip(records, curves.auc, strict=True):
         step, error = curves.difference(record["model"], BASELINE)
         record |= {"auc": area, "auc_step": step, "auc_se": error}
-    return records, edges, (curves, shown, base)
+    edges = {(e["model"], e["class"]): e for e in edges}
+    for record in records:
+        for kind in CLASSES:
+            own = edges.get((record["model"], kind), {})
+            record |= {f"{kind} {k}": own.get(k, np.nan) for k in EDGES}
+    return records, (curves, shown, base)
 
 
 def main():
-    """Run the draws; write the table, its numbers, and figures of the first draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder with the data")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    """Run the draws; write the tables, their numbers, a figure of the first draw."""
+    options = parser(__doc__, 10, " or ".join(FILES)).parse_args()
     codes, true, title = load(options.data)
-    records, edges, first = [], [], None
-    for number in range(options.draws):
-        rng = np.random.default_rng([options.seed, number])
-        found, of_edges, pictures = one_draw(codes, true, rng)
-        records.extend({"draw": number, **record} for record in found)
-        edges.extend({"draw": number, **record} for record in of_edges)
-        first = first or pictures
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    name = "splice_tree_" + title.split()[0]
-    write(records, edges, title, options, out / name)
-    draw(*first, out / f"{name}.png")
-    print(f"written: {out / name}.md, .csv and .png")
+    name = f"splice_tree_{title}"
 
+    def work(draw):
+        rng = np.random.default_rng([options.seed, draw])
+        rows, pictures = one_draw(codes, true, rng)
+        if draw == 0:
+            picture(*pictures, f"{options.out}/{name}.png")
+        return rows
 
-def write(records, edges, title, options, path):
-    """The tables as .md and .csv; prints them."""
-    import maxent
-
-    lines = [
-        f"# {title[0].upper() + title[1:]}, windows of 25 letters: dependency trees",
-        "",
-        f"{options.draws} draws, seed {options.seed}; {TRAIN} rows of each class to "
-        "train. Mean over draws. Differences are paired: on the rows of one test set, "
-        "with their standard error; over the draws, with theirs. The bound is the "
-        "share of rows with a multiplier; the tables come from the same rows, so it "
-        f"is no guarantee. maxent {maxent.__version__}.",
-        "",
-        *error_table(records),
-        "",
-        "Areas under the ROC curves, with the same differences:",
-        "",
-        *area_table(records),
-        "",
-        "Edges of the two classes: weight of the heaviest edge over that of the next, "
-        "median and range over draws; how many of the 24 largest belong to adjacent "
-        "letters; rank correlation of log weights and mutual informations.",
-        "",
-        *edge_table(edges),
-        "",
-    ]
-    text = "\n".join(lines)
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    for table, suffix in ((records, ""), (edges, "_edges")):
-        name = path.with_name(f"{path.name}{suffix}.csv")
-        with open(name, "w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(table[0]))
-            writer.writeheader()
-            writer.writerows(table)
-
-
-def markdown(head, rows):
-    """Lines of a table; short rows are filled."""
-    full = [[*row, *[""] * (len(head) - len(row))] for row in rows]
-    lines = [head, ["---"] * len(head), *full]
-    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
-
-
-def mean_of(rows, key):
-    return np.mean([row[key] for row in rows])
-
-
-def over_draws(steps, scale=1.0, form="+.2f", unit=""):
-    """Mean of paired differences and its standard error over the draws."""
-    steps = scale * np.asarray(steps)
-    spread = steps.std(ddof=1) / np.sqrt(len(steps)) if len(steps) > 1 else 0.0
-    return f"{steps.mean():{form}} ± {spread:{form[1:]}}{unit}"
-
-
-def error_table(records):
-    """Errors, levels and multipliers."""
-    base = {r["draw"]: r["test"] for r in records if r["model"] == BASELINE}
-    out = []
-    for name in (BASELINE, NAIVE, *SETTINGS):
-        rows = [r for r in records if r["model"] == name]
-        if not rows:
-            out.append([name, "0, out of reach"])
-            continue
-        change = np.array([r["test"] - base[r["draw"]] for r in rows])
-        cells = [
-            name,
-            len(rows),
-            "" if name in (BASELINE, NAIVE) else f"{mean_of(rows, 'level'):.2f}",
-            f"{100 * mean_of(rows, 'train'):.2f} %",
-            f"{100 * mean_of(rows, 'test'):.2f} %",
-        ]
-        if name != BASELINE:
-            cells += [
-                f"{100 * change.mean():+.2f} ± {100 * mean_of(rows, 'se'):.2f} %",
-                over_draws(change, 100.0, unit=" %"),
-                f"{(change < 0).sum()} of {len(change)}",
-                f"{mean_of(rows, 'support'):.0f}",
-                f"{100 * mean_of(rows, 'bound'):.1f} %",
-                f"{mean_of(rows, 'seconds'):.2f}",
-            ]
-        out.append(cells)
+    rows = run(name, options, [{"draw": k} for k in range(options.draws)], work)
+    lines = [line(rows, m) for m in (BASELINE, NAIVE, *SETTINGS)]
     head = [
-        *("model", "draws", "level", "training error", "test error"),
-        *("minus Chow-Liu, one test set", "over draws", "better in"),
-        *("rows with a multiplier", "bound", "seconds"),
+        *("model", "level, nats", "training error", "test error", "minus Chow-Liu"),
+        *("draws below", "minus untrained, same tables", "rows with a multiplier"),
+        *("area under the ROC curve", "minus untrained, fixed tables"),
     ]
-    return markdown(head, out)
-
-
-def area_table(records):
-    """Areas under the ROC curves, against Chow-Liu trees and untrained ones."""
-    out = []
-    untrained = {r["draw"]: r["auc"] for r in records if r["model"] == "untrained"}
-    for name in (BASELINE, NAIVE, *SETTINGS):
-        rows = [r for r in records if r["model"] == name]
-        if not rows:
-            continue
-        steps = np.array([r["auc_step"] for r in rows])
-        cells = [name, f"{mean_of(rows, 'auc'):.4f}"]
-        if name != BASELINE:
-            cells += [
-                f"{steps.mean():+.4f} ± {mean_of(rows, 'auc_se'):.4f}",
-                over_draws(steps, form="+.4f"),
-                f"{(steps > 0).sum()} of {len(steps)}",
-                over_draws([r["auc"] - untrained[r["draw"]] for r in rows], form="+.4f")
-                if name != "untrained"
-                else "",
-            ]
-        out.append(cells)
-    head = [
-        *("model", "area", "minus Chow-Liu, one test set", "over draws", "larger in"),
-        "minus untrained, over draws",
+    table(name, options, head, [own[: len(head)] for own in lines])
+    head += [
+        "area minus Chow-Liu",
+        "error minus Chow-Liu, one test set",
+        "area minus Chow-Liu, one test set",
     ]
-    return markdown(head, out)
+    head += ["draws with a larger area", "share of rows with a multiplier", "seconds"]
+    head += [f"{kind}: {name}" for kind in CLASSES for name in EDGE_HEAD]
+    table(f"{name}_all", options, head, lines)
 
 
-def edge_table(edges):
-    """Weights of the edges beside their mutual informations."""
-    out = []
-    for name in SETTINGS:
-        for kind in CLASSES:
-            rows = [e for e in edges if (e["model"], e["class"]) == (name, kind)]
-            if not rows:
-                continue
-            ratio = np.array([r["first_to_second"] for r in rows])
-            out.append(
-                [
-                    name,
-                    kind,
-                    f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})",
-                    f"{mean_of(rows, 'weights_adjacent'):.1f}",
-                    f"{mean_of(rows, 'information_adjacent'):.1f}",
-                    f"{mean_of(rows, 'rank_correlation'):+.2f}",
-                ]
-            )
-    head = [
-        *("model", "class", "first to second weight"),
-        *("adjacent among weights", "adjacent among informations"),
-        "rank correlation",
+EDGES = {
+    "first_to_second": "first weight over the second, median (range)",
+    "weights_adjacent": "adjacent letters among the 24 largest weights",
+    "information_adjacent": "among the 24 largest informations",
+    "rank_correlation": "rank correlation",
+}
+EDGE_HEAD = list(EDGES.values())
+
+
+def line(rows, model):
+    """Cells of a model: means over the draws, paired differences with their errors.
+
+    The share of rows with a multiplier would bound the error, left one out, but the
+    tables come from the same rows: it is no guarantee.
+    """
+
+    def own(key, model=model):
+        return column(rows, key, model=model)
+
+    def over(step, digits, unit=""):
+        return mean_and_error(step, digits) + unit
+
+    if not len(own("test")):
+        return [model, "out of reach in every draw"]
+    draws = np.isin(column(rows, "draw", model=BASELINE), own("draw"))
+    step = 100 * (own("test") - own("test", BASELINE)[draws])
+    gain, untrained = own("auc_step"), own("auc") - own("auc", "untrained")[draws]
+    alike = "untrained" + ", random tables" * ("random" in model)
+    trained = 100 * (own("test") - own("test", alike)[draws])
+    trees, base = model not in (BASELINE, NAIVE), model == BASELINE
+    return [
+        *(model, f"{own('level').mean():.2f}" if trees else ""),
+        *(f"{100 * own('train').mean():.2f} %", f"{100 * own('test').mean():.2f} %"),
+        *("" if base else over(step, 2, " %"),),
+        *("" if base else f"{(step < 0).sum()} of {len(step)}",),
+        *(over(trained, 2, " %") if trees and model != alike else "",),
+        *(f"{own('support').mean():.0f}" if trees else "", f"{own('auc').mean():.4f}"),
+        *(over(untrained, 4) if model != "untrained" else "",),
+        *("" if base else over(gain, 4),),
+        *("" if base else f"{step.mean():.2f} ± {100 * own('se').mean():.2f} %",),
+        *("" if base else f"{gain.mean():.4f} ± {own('auc_se').mean():.4f}",),
+        *("" if base else f"{(gain > 0).sum()} of {len(gain)}",),
+        *(f"{100 * own('bound').mean():.1f} %" if trees else "",),
+        *("" if base else f"{own('seconds').mean():.2f}",),
+        *(cell for kind in CLASSES for cell in edge_cells(own, kind)),
     ]
-    return markdown(head, out)
 
 
-def draw(curves, model, base, path):
+def edge_cells(own, kind):
+    """Cells of the edges of one class."""
+    ratio = own(f"{kind} first_to_second")
+    if not np.isfinite(ratio).any():
+        return [""] * len(EDGES)
+    return [
+        f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.4g})",
+        *(f"{own(f'{kind} {key}').mean():.1f}" for key in list(EDGES)[1:3]),
+        f"{own(f'{kind} rank_correlation').mean():+.2f}",
+    ]
+
+
+def picture(curves, model, base, path):
     """ROC curves, and edge weights beside the mutual information of both classes."""
     from matplotlib.figure import Figure
 

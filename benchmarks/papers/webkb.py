@@ -14,10 +14,11 @@ median over pairs of training pages.
 import csv
 import gzip
 import io
-from pathlib import Path
 
 import numpy as np
-from _precomputed import chosen_error, minus, options_of, percent, rows_of, write_all
+from _precomputed import chosen_error, compared, head_of
+from _results import column, parser, run, table
+from fetch import found
 
 UNIVERSITIES = ("cornell", "texas", "washington", "wisconsin")
 SIZES = (77, 622)
@@ -29,10 +30,8 @@ BASE = "Bhattacharyya"
 
 def load(folder):
     """Texts, whether each is of faculty, and universities."""
-    path = Path(folder) / "webkb.csv.gz"
-    if not path.exists():
-        raise SystemExit(f"{path} does not exist")
     csv.field_size_limit(1 << 24)
+    path = found(folder, "webkb.csv.gz")
     with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
         rows = [
             row
@@ -141,7 +140,6 @@ def one_draw(counts, faculty, universities, number, rng):
             )
             records.append(
                 {
-                    "draw": number,
                     "held_out": held_out,
                     "size": size,
                     "row": name,
@@ -160,39 +158,25 @@ def main():
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    options = options_of(__doc__.splitlines()[0], 20, "webkb.csv.gz")
+    options = parser(__doc__, 20, "webkb.csv.gz").parse_args()
     texts, faculty, universities = load(options.data)
     counter = CountVectorizer(token_pattern="[a-z]+", dtype=np.float64)
     counts = csr_array(counter.fit_transform(texts))
-    records = []
-    for number in range(options.draws):
-        rng = np.random.default_rng([options.seed, number])
-        records += one_draw(counts, faculty, universities, number, rng)
-        print(f"\r{number + 1} of {options.draws} draws", end="", flush=True)
-    print()
-    write(records, options)
 
+    def work(draw):
+        rng = np.random.default_rng([options.seed, draw])
+        return one_draw(counts, faculty, universities, draw, rng)
 
-def write(records, options):
-    """webkb.md, .csv and .png."""
-    table = []
-    for size in SIZES:
-        part = [r for r in records if r["size"] == size]
-        for name in dict.fromkeys(r["row"] for r in part):
-            step, fewer = minus(part, name, BASE)
-            eigen = min(r["least_eigenvalue"] for r in rows_of(part, name))
-            cells = percent(part, name, "best"), percent(part, name)
-            negative = f"{eigen:.1e}" if eigen < -1e-12 else ""
-            table.append([size, name, *cells, step, fewer, negative])
-    head = [
-        *("training pages", "kernel", "least over C", "C by validation"),
-        *(f"minus {BASE}", "draws below it"),
-        "least eigenvalue over the greatest, if negative",
-    ]
-    path = write_all(
-        ["# WebKB, faculty against student"], head, table, records, options, "webkb"
-    )
-    draw(records, path)
+    rows = run("webkb", options, [{"draw": k} for k in range(options.draws)], work)
+    lines = []
+    for name in dict.fromkeys(r["row"] for r in rows):
+        cells = [c for n in SIZES for c in compared(rows, name, BASE, size=n)]
+        eigen = column(rows, "least_eigenvalue", row=name).min()
+        lines.append([name, *cells, f"{eigen:.1e}" if eigen < -1e-12 else ""])
+    head = ["kernel", *(f"{n} pages: {text}" for n in SIZES for text in head_of(BASE))]
+    head.append("least eigenvalue over the greatest, if negative")
+    table("webkb", options, head, lines)
+    draw(rows, f"{options.out}/webkb.png")
 
 
 def draw(records, path):
@@ -207,7 +191,7 @@ def draw(records, path):
         part = [r for r in records if r["size"] == size]
         names = dict.fromkeys(r["row"] for r in part)
         for color, name in zip(colormaps["tab20"].colors, names, strict=False):
-            mean = [100 * np.mean([r[k] for r in rows_of(part, name)]) for k in keys]
+            mean = [100 * column(part, k, row=name).mean() for k in keys]
             style = "-" if name == BASE else "--" if "σ" in name else ":"
             ax.plot(LOG_PENALTIES, mean, style, color=color, label=name)
         ax.set(title=f"{size} training pages", xlabel="log C")

@@ -1,13 +1,22 @@
 """The scripts of published experiments: how they hang together, what they compute."""
 
 import ast
+import csv
+import dataclasses
+import functools
 import gzip
+import importlib.metadata
+import json
 import pathlib
+import re
 import sys
+import time
 
 import numpy as np
 import pytest
-from processes import run
+from processes import HUNG, run, start
+
+import maxent.datasets
 
 HOME = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
 pytestmark = pytest.mark.skipif(
@@ -155,22 +164,8 @@ def test_chains_of_pairs_of_states_keep_their_order(load, rng):
             assert before[1] == after[0] or model.transition[a, b] == 0.0
 
 
-@pytest.mark.slow
-def test_the_tables_of_the_crabs_are_written(tmp_path):
-    pytest.importorskip("matplotlib")
-    env = {"PYTHONSAFEPATH": ""}  # the folder of the script is on the path
-    run(HOME / "crabs.py", "--splits", "2", "--out", tmp_path, env=env)
-    written = {path.name for path in tmp_path.iterdir()}
-    rows = ("kernels", "gaussians", "others", "curves")
-    assert {f"crabs_{name}.md" for name in (*rows, "compared")} <= written
-    text = (tmp_path / "crabs_compared.md").read_text("utf-8")
-    assert "| linear discriminant |" in text and "| SVM, linear |" in text
-
-
 def probes(folder, rng, n=300):
     """An array like those of the challenge: one factor, some spots flagged bad."""
-    import gzip
-
     X = ["".join(row) for row in rng.choice(list("ACGT"), size=(n, 35))]
     signal = rng.gamma(2.0, 500.0, size=n)
     rows = [
@@ -210,7 +205,7 @@ def test_methods_are_chosen_by_the_mean_over_the_draws(load):
         for k, e in enumerate(errors)
     ]
     assert script.chosen(records[:4], ["0"], "train") == ("0", 0.1)
-    found = script.column(records, ("0", 1.0), "test")
+    found = script.percent(records, ("0", 1.0), "test")
     np.testing.assert_allclose(found, [10.0, 50.0])
 
 
@@ -227,99 +222,6 @@ def test_windows_and_parts_of_the_digits(load, rng):
     assert np.bincount(y[train]).tolist() == [8] * 3
     assert np.bincount(y[valid]).tolist() == [2] * 3
     assert sorted(np.concatenate([train, valid, test])) == list(range(60))
-
-
-LATENT = {
-    "dirichlet": ("--sizes", "50"),
-    "gaussians": ("--sizes", "50", "--scenarios", "1"),
-    "iris": (),
-    "boltzmann": ("--sizes", "50"),  # and the ascents of its second table
-}
-
-
-SCRIPTS = """
-import runpy, sys
-sys.path.insert(0, {home!r})
-for script in {scripts}:
-    sys.argv = list(map(str, script))
-    runpy.run_path(script[0], run_name="__main__")
-"""
-
-
-@pytest.mark.parametrize(
-    "names",
-    [list(LATENT)[:3], pytest.param(["boltzmann"], marks=pytest.mark.slow)],
-    ids="-".join,
-)
-def test_the_tables_of_latent_maximum_entropy_are_written(names, tmp_path):
-    pytest.importorskip("matplotlib")
-    few = ["--draws", "1", "--starts", "3", "--out", str(tmp_path)]
-    scripts = [[str(HOME / f"latent_{n}.py"), *few, *LATENT[n]] for n in names]
-    run("-c", SCRIPTS.format(home=str(HOME), scripts=scripts))
-    for name in names:
-        text = (tmp_path / f"latent_{name}.md").read_text("utf-8")
-        assert "| 50 |" in text or (name == "iris" and "| MLE" in text)
-        assert (tmp_path / f"latent_{name}.png").exists()
-        assert (tmp_path / f"latent_{name}.csv").exists()
-
-
-@pytest.mark.slow
-def test_the_tables_of_the_motifs_are_written(rng, tmp_path):
-    pytest.importorskip("matplotlib")
-    probes(tmp_path, rng)
-    few = ["--draws", "2", "--train", "60", "--test", "60", "--starts", "1"]
-    few += ["--alphas", "0.25", "--rates", "0.1", "--factors", "Egr2"]
-    options = ["--data", tmp_path, "--out", tmp_path, *few]
-    env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "motifs_pbm.py", *options, env=env)
-    text = (tmp_path / "motifs_pbm_median.md").read_text("utf-8")
-    assert "| Egr2 | 0.1 |" in text and "| latent SVM |" in text
-    assert (tmp_path / "motifs_pbm_median.png").exists()
-
-
-@pytest.mark.slow
-def test_the_tables_of_synthetic_motifs_are_written(tmp_path):
-    pytest.importorskip("matplotlib")
-    few = ["--draws", "1", "--train", "60", "--test", "60", "--starts", "1"]
-    few += ["--alphas", "0.25", "--rates", "0.1", "--out", tmp_path]
-    env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "motifs_synthetic.py", *few, env=env)
-    text = (tmp_path / "motifs_synthetic.md").read_text("utf-8")
-    assert "| occupancy | 0.1 |" in text and "| planted | 0.1 |" in text
-
-
-@pytest.mark.slow
-def test_the_tables_of_the_digits_are_written(rng, tmp_path):
-    pytest.importorskip("matplotlib")
-    y = np.arange(60) % 6
-    position = rng.integers(0, 29, size=(60, 2))
-    X = rng.integers(0, 32, size=(60, 56, 56), dtype=np.uint8)
-    np.savez(tmp_path / "digits_on_clutter.npz", X=X, y=y, position=position)
-    few = ["--draws", "1", "--train", "4", "--starts", "1", "--rates", "0.01"]
-    few += ["--tasks", "3", "--features", "pixels"]
-    options = ["--data", tmp_path, "--out", tmp_path, *few]
-    env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "digits_clutter.py", *options, env=env)
-    text = (tmp_path / "digits_clutter.md").read_text("utf-8")
-    assert "| alpha = inf, path |" in text
-
-
-@pytest.mark.slow
-def test_the_table_of_the_language_models_is_written(rng, tmp_path):
-    import gzip
-
-    words = [rng.choice(list("abcdefgh"), size=60) for _ in range(20)]
-    rows = [f"{i},news,{' '.join(w)}" for i, w in enumerate(words)]
-    with gzip.open(tmp_path / "brown.csv.gz", "wt", encoding="utf-8") as stream:
-        stream.write("\n".join(["document,category,text", *rows, ""]))
-    few = ["--vocabulary", "8", "--topics", "2", "--iterations", "5", "--starts", "2"]
-    few += ["--e-steps", "1", "--inner", "2", "--minutes", "10"]
-    options = ["--data", tmp_path, "--out", tmp_path, *few]
-    env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "language_model.py", *options, env=env)
-    text = (tmp_path / "language_model_brown.md").read_text("utf-8")
-    assert "| interpolated trigram |" in text
-    assert "| EM-IS, RLME of all starts |" in text and "| iterations |" in text
 
 
 def test_a_time_limit_ends_a_fit(load):
@@ -345,55 +247,528 @@ def test_hidden_variables_are_compared_with_their_own_posterior(
         assert script.bayes_of(name) in scores
         assert 0 < support[name] <= 50
     assert script.bayes_of("MED, quantile 0.2, C 1") == "Bayes posterior"
-    script.draw(normal, scores, tmp_path / "picture.png")
+    script.picture(normal, scores, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
-def test_rivals_on_rows_without_labels_of_little_data(load, tmp_path, monkeypatch):
-    script = load("partial_rivals")
-    full = script.load()
-    assert [len(X) for X, _ in full.values()] == [200, 683]
-    few = {name: (X[::6], y[::6]) for name, (X, y) in full.items()}
-    monkeypatch.setattr(script, "load", lambda: few)
-    models = script.models
-
-    def hasty(X, **options):
-        few, every = models(X, **options)
-        for model in every.values():
-            if hasattr(model, "max_rounds"):
-                model.max_rounds = 3
-        return few, every
-
-    monkeypatch.setattr(script, "models", hasty)
-    options = ["--out", str(tmp_path), "--draws", "2"]
-    monkeypatch.setattr(sys, "argv", ["partial_rivals.py", *options])
-    script.main()
-    lines = (tmp_path / "partial_rivals.csv").read_text("utf-8").splitlines()
-    methods = {line.split(",", 2)[2].rpartition(",")[0] for line in lines[1:]}
-    assert len(lines) == 1 + 2 * 2 * len(methods) and len(methods) == 8
-    assert all(0.0 <= float(line.rpartition(",")[2]) <= 100.0 for line in lines[1:])
-    assert "± " in (tmp_path / "partial_rivals.md").read_text("utf-8")
+# -- results -----------------------------------------------------------------------
+def units(n):
+    return [{"draw": k, "kind": kind} for k in range(n) for kind in ("a", "b")]
 
 
-def test_partly_labelled_splice_sites_of_little_data(load, rng, tmp_path, monkeypatch):
-    script = load("splice_partial")
-    for name, size in (("TRAIN", 30), ("LABELLED", 5)):
-        monkeypatch.setattr(script, name, size)
-    for name in ("TRUE_TEST", "FALSE_TEST"):
-        monkeypatch.setattr(script, name, 20)
+def options(folder, *words):
+    """Options of a script of the folder."""
+    out = __import__("_results").parser("A script.", 2)
+    out.add_argument("--steps", type=int, default=3)
+    return out.parse_args(["--out", str(folder), *words])
+
+
+class Work:
+    """Rows of a unit, that counts its calls and fails at one of them."""
+
+    def __init__(self, fails_at=None):
+        self.calls, self.fails_at = [], fails_at
+
+    def __call__(self, draw, kind):
+        if len(self.calls) == self.fails_at:
+            raise KeyboardInterrupt
+        self.calls.append((draw, kind))
+        value = np.float64(draw + 1) / 3
+        return [{"row": f"{kind} {k}", "value": value, "empty": ""} for k in range(2)]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(load, tmp_path, capsys):
+    results = load("_results")
+    whole = results.run("whole", options(tmp_path), units(3), Work())
+    first = Work(fails_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        results.run("part", options(tmp_path), units(3), first)
+    kept = (tmp_path / "part.csv").read_text("utf-8").splitlines()
+    assert len(kept) == 1 + 2 * 3
+    second = Work()
+    found = results.run("part", options(tmp_path), units(3), second)
+    every = [tuple(unit.values()) for unit in units(3)]
+    assert first.calls + second.calls == every
+    np.testing.assert_equal(found, whole)
+    assert found[0]["value"] == 1 / 3 and np.isnan(found[0]["empty"])
+    third = Work()
+    np.testing.assert_equal(
+        results.run("part", options(tmp_path), units(3), third), whole
+    )
+    assert not third.calls and "delete it to run again" in capsys.readouterr().err
+
+
+def test_more_draws_are_added_and_fewer_are_taken(load, tmp_path):
+    results = load("_results")
+    results.run("one", options(tmp_path), units(2), Work())
+    work = Work()
+    found = results.run("one", options(tmp_path, "--draws", "3"), units(3), work)
+    assert work.calls == [(2, "a"), (2, "b")] and len(found) == 12
+    assert len(results.run("one", options(tmp_path), units(1), Work())) == 4
+
+
+@pytest.mark.parametrize("words", [("--seed", "1"), ("--steps", "4")])
+def test_a_file_of_other_options_is_refused(words, load, tmp_path):
+    results = load("_results")
+    results.run("one", options(tmp_path), units(1), Work())
+    before = (tmp_path / "one.csv").read_bytes()
+    message = rf"other options: {words[0][2:]} \d, not {words[1]}; delete it or .*--out"
+    with pytest.raises(SystemExit, match=message):
+        results.run("one", options(tmp_path, *words), units(2), Work())
+    assert (tmp_path / "one.csv").read_bytes() == before
+
+
+def test_a_file_of_unknown_options_is_refused(load, tmp_path):
+    results = load("_results")
+    results.run("one", options(tmp_path), units(1), Work())
+    (tmp_path / "one.json").unlink()
+    with pytest.raises(SystemExit, match="other options"):
+        results.run("one", options(tmp_path), units(1), Work())
+
+
+def test_how_results_came_about_adds_up(load, tmp_path, monkeypatch):
+    results = load("_results")
+    monkeypatch.setattr(sys, "argv", ["/home/of/me/x.py", "--data", "/home/of/me/set"])
+    ticks = iter(range(1000))
+    monkeypatch.setattr(results.time, "perf_counter", lambda: float(next(ticks)))
+    for commit, n in (("first", 1), ("second", 3)):
+        monkeypatch.setattr(results, "commit", lambda commit=commit: commit)
+        results.run("one", options(tmp_path), units(n), Work())
+    about = json.loads((tmp_path / "one.json").read_text("utf-8"))
+    assert about["seconds"] == 6.0  # one tick in each of six units
+    assert about["commit"] == "first, second"
+    assert about["command"] == "x.py --data set"  # no folder of somebody
+    assert set(about["versions"]) > {"maxent", "numpy", "python"}
+
+
+def test_a_commit_says_whether_the_package_was_changed(load, monkeypatch):
+    results, said = load("_results"), {}
+
+    def answer(command, **_):
+        return said["diff" if "diff" in command else "head"]
+
+    monkeypatch.setattr(results.subprocess, "check_output", answer)
+    for changed in ("", "maxent/tree.py\n"):
+        said |= {"head": "abcd1234\n", "diff": changed}
+        assert results.commit() == "abcd1234" + " modified" * bool(changed)
+    monkeypatch.setattr(results.subprocess, "check_output", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        results.commit()
+
+    def nothing(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(results.subprocess, "check_output", nothing)
+    assert results.commit() == importlib.metadata.version("maxent")
+
+
+def test_means_and_errors_of_what_is_known(load, rng):
+    results = load("_results")
+    x = rng.normal(size=7)
+    error = np.std(x, ddof=1) / np.sqrt(7)
+    text = results.mean_and_error([*x, np.nan], 3)
+    assert text == f"{x.mean():.3f} ± {error:.3f}"
+    assert results.mean_and_error([np.nan]) == "none"
+    assert results.mean_and_error([2.0]) == "2.00"
+    assert results.share([1, 0, np.nan, 1, 1]) == "75 %"
+
+
+# -- every script ------------------------------------------------------------------
+def letters(rng, n, width, share=None):
+    return ["".join(row) for row in rng.choice(list("ACGT"), size=(n, width), p=share)]
+
+
+def zipped(path, lines):
+    with gzip.open(path, "wt", encoding="utf-8", newline="") as stream:
+        stream.write("\n".join([*lines, ""]))
+
+
+def made_data(folder, rng):
+    """Little files of the kinds that `fetch` names."""
     rows = ["site,label,sequence"]
-    for k in range(110):
-        share = [0.55, 0.15, 0.15, 0.15] if k % 2 else [0.25] * 4
-        letters = "".join(rng.choice(list("ACGT"), 140, p=share))
-        rows.append(f"donor,{k % 2},{letters}")
-    with gzip.open(tmp_path / "human_sites.csv.gz", "wt", encoding="ascii") as stream:
-        stream.write("\n".join(rows))
+    for s in zip(letters(rng, 55, 140), letters(rng, 55, 140, SHARE)):
+        rows += [f"donor,{label},{x}" for label, x in enumerate(s)]
+    zipped(folder / "human_sites.csv.gz", rows)
+    words = ["".join(w) for w in rng.choice(list("abc"), size=(30, 3))]
+    rows = ["category,university,text,n_words"]
+    for k in range(48):
+        places = ("cornell", "texas", "washington", "wisconsin", "misc", "misc")
+        text = " ".join(rng.choice(words[10 * (k % 2) :], size=30))
+        rows.append(f"{('faculty', 'student')[k % 2]},{places[k // 2 % 6]},{text},30")
+    zipped(folder / "webkb.csv.gz", rows)
+    lines = [
+        line
+        for k in range(60)
+        for kind in ("exon", "intron")
+        for line in (f">{kind}|t{k % 12}|{k}", letters(rng, 1, 36)[0])
+    ]
+    zipped(folder / "exon_intron.fasta.gz", lines)
+    rows = [f"{k},news,{' '.join(rng.choice(list('abcdefgh'), 60))}" for k in range(20)]
+    zipped(folder / "brown.csv.gz", ["document,category,text", *rows])
+    probes(folder, rng)
+    position = rng.integers(0, 29, size=(60, 2))
+    X = rng.integers(0, 32, size=(60, 56, 56), dtype=np.uint8)
+    path = folder / "digits_on_clutter.npz"
+    np.savez(path, X=X, y=np.arange(60) % 6, position=position)
+
+
+SHARE = [0.55, 0.15, 0.15, 0.15]
+SITES = {"TRUE_TEST": 20, "FALSE_TEST": 20}
+DATA = ("--data", "FOLDER")
+LATENT = ("--starts", "3")
+MOTIFS = ("--train", "60", "--test", "60", "--starts", "1", "--alphas", "0.25")
+# script: its options, of which FOLDER has the data; module constants; its results
+SCRIPTS = {
+    "crabs": (("--rows", "others", "curves"), {}, ("crabs", "crabs_curves")),
+    "breast_cancer": (("--rows", "others"), {}, ("breast_cancer",)),
+    "anomaly_splice": (DATA, SITES, ("anomaly_splice",)),
+    "splice_partial": (
+        DATA,
+        {**SITES, "TRAIN": 30, "LABELLED": 5},
+        ("splice_partial",),
+    ),
+    "splice_tree": (DATA, {**SITES, "TRAIN": 30}, ("splice_tree_human",)),
+    "partial_rivals": ((), {}, ("partial_rivals",)),
+    "webkb": (DATA, {"SIZES": (12, 20)}, ("webkb",)),
+    "exon_intron": (DATA, {"SIZE": 5, "STEPS": 2}, ("exon_intron_nematode",)),
+    "switching_series": (
+        (),
+        {"OUTER": 2, "POWERS": (0.1, 1.0), "HORIZONS": (1, 2), "CLASS_REGIMES": 2},
+        ("switching_series",),
+    ),
+    "latent_dirichlet": ((*LATENT, "--sizes", "50"), {}, ("latent_dirichlet",)),
+    "latent_iris": (LATENT, {}, ("latent_iris",)),
+    "latent_gaussians": (
+        (*LATENT, "--sizes", "50", "--scenarios", "1"),
+        {},
+        ("latent_gaussians",),
+    ),
+    "latent_boltzmann": ((*LATENT, "--sizes", "50"), {}, ("latent_boltzmann",)),
+    "latent_gradient": (
+        ("--starts", "2", "--sizes", "20", "--steps", "48"),
+        {},
+        ("latent_gradient",),
+    ),
+    "language_model": (
+        (
+            *DATA,
+            "--vocabulary",
+            "8",
+            "--topics",
+            "2",
+            "--iterations",
+            "5",
+            "--starts",
+            "2",
+        )
+        + ("--e-steps", "1", "--inner", "2", "--minutes", "10"),
+        {},
+        ("language_model_brown_18",),
+    ),
+    "motifs_pbm": (
+        (*DATA, *MOTIFS, "--rates", "0.1", "--factors", "Egr2"),
+        {},
+        ("motifs_pbm_median",),
+    ),
+    "motifs_synthetic": ((*MOTIFS, "--rates", "0.1"), {}, ("motifs_synthetic",)),
+    "m3e_orders": (
+        (*DATA, "--train", "60", "--test", "60", "--images", "24", "--starts", "1"),
+        {"RATES": {"motifs": (0.5,), "digits": (0.5,)}, "FACTORS": ("Egr2",)}
+        | {"ORDERS": {"motifs": (1.0, 1e6), "digits": (1e6,)}},
+        ("m3e_orders_motifs", "m3e_orders_digits"),
+    ),
+    "digits_clutter": (
+        (
+            *DATA,
+            "--train",
+            "4",
+            "--starts",
+            "1",
+            "--rates",
+            "0.01",
+            "--tasks",
+            "digit 3",
+        )
+        + ("--features", "pixels"),
+        {},
+        ("digits_clutter",),
+    ),
+}
+LONG = {
+    "latent_dirichlet",
+    "latent_boltzmann",
+    "switching_series",
+    "digits_clutter",
+    "language_model",
+}
+
+
+def test_every_script_is_tried():
+    own = {p.stem for p in HOME.glob("*.py") if not p.stem.startswith("_")}
+    assert own - {"fetch", "summary"} == set(SCRIPTS)
+
+
+def hasty(script, monkeypatch):
+    """Less work for scripts without options for it."""
+    if script.__name__ == "partial_rivals":
+        few = {name: (X[::6], y[::6]) for name, (X, y) in script.load().items()}
+        models = script.models
+
+        def quick(X, **options):
+            few, every = models(X, **options)
+            for model in every.values():
+                if hasattr(model, "max_rounds"):
+                    model.max_rounds = 3
+            return few, every
+
+        monkeypatch.setattr(script, "load", lambda: few)
+        monkeypatch.setattr(script, "models", quick)
+    if script.__name__ == "switching_series":
+        make = maxent.datasets.make_switching_series
+        few = functools.partial(make, 4, 5, 10)
+        monkeypatch.setattr(maxent.datasets, "make_switching_series", few)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in SCRIPTS],
+)
+def test_a_script_writes_goes_on_and_refuses(name, load, rng, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    words, constants, results = SCRIPTS[name]
+    script = load(name)
+    hasty(script, monkeypatch)
+    for constant, value in constants.items():
+        monkeypatch.setattr(script, constant, value)
+    made_data(tmp_path, rng)
     out = tmp_path / "out"
-    options = ["--data", str(tmp_path), "--out", str(out), "--draws", "2"]
-    monkeypatch.setattr(sys, "argv", ["splice_partial.py", *options])
-    script.main()
-    names = {path.name for path in out.iterdir()}
-    assert names == {f"splice_partial.{end}" for end in ("md", "csv", "png")}
-    areas = (out / "splice_partial.csv").read_text("utf-8").splitlines()
-    assert len(areas) == 1 + 2 * len(script.KERNELS) * len(script.MODELS)
-    assert all(0.0 <= float(line.split(",")[-1]) <= 1.0 for line in areas[1:])
+    words = [str(tmp_path) if word == "FOLDER" else word for word in words]
+
+    def call(*more):
+        own = [f"{name}.py", "--out", str(out), *words, *more]
+        monkeypatch.setattr(sys, "argv", own)
+        script.main()
+
+    call("--draws", "1")
+    marked = {}
+    for result in results:
+        tables = list(out.glob(f"{result}*_table.csv"))
+        assert tables and all(len(read(table)) for table in tables)
+        # a number that a new run would not leave there
+        rows = read(out / f"{result}.csv")
+        numbers = [k for k, x in rows[0].items() if re.fullmatch(r"-?[\d.]+", x)]
+        marked[result] = numbers[-1]
+        rows[0][numbers[-1]] = "0.625"
+        load("_results").write_rows(out / f"{result}.csv", rows)
+    call("--draws", "2")
+    for result, column in marked.items():
+        rows = read(out / f"{result}.csv")
+        assert rows[0][column] == "0.625"
+        draws = {row.get("draw", row.get("split")) for row in rows}
+        assert draws >= {"0", "1"} or "fit" in rows[0]
+    with pytest.raises(SystemExit, match="other options: seed 0, not 1"):
+        call("--seed", "1")
+
+
+@pytest.mark.slow
+def test_a_killed_script_leaves_whole_rows(tmp_path):
+    env = {"PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
+    words = (HOME / "latent_iris.py", "--starts", "3", "--out", tmp_path, "--draws")
+    path, until = tmp_path / "latent_iris.csv", time.monotonic() + HUNG
+    with start(*words, "50", env=env) as process:
+        while time.monotonic() < until and not (path.exists() and len(read(path)) > 5):
+            time.sleep(0.01)
+        process.kill()
+    kept = read(path)
+    assert 5 < len(kept) < 100 and all(None not in row.values() for row in kept)
+    draws = 1 + len({row["draw"] for row in kept})
+    run(*words, draws, env=env)
+    assert read(path)[: len(kept)] == kept and len(read(path)) == 2 * draws
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_steps_along_the_gradient_are_those_of_the_likelihood(load, rng):
+    script = load("latent_gradient")
+    f, starts = script.features(), rng.normal(size=(3, 28))
+    share = np.bincount(rng.integers(0, 32, size=40), minlength=32) / 40
+
+    def likelihood(lam):
+        p = np.exp(f @ lam)
+        return share @ np.log(p.sum(axis=1) / p.sum())
+
+    values, falls = script.gradient_ascent(f, share, starts, 1e-4, (0, 1))
+    for k, lam in enumerate(starts):
+        ends = [(likelihood(lam + e), likelihood(lam - e)) for e in 1e-5 * np.eye(28)]
+        slope = np.array([a - b for a, b in ends]) / 2e-5
+        assert values[0][k] == pytest.approx(likelihood(lam), abs=1e-12)
+        expected = likelihood(lam + 1e-4 * slope)
+        assert values[1][k] == pytest.approx(expected, abs=1e-11)
+        assert values[1][k] > values[0][k]
+    assert not falls.any()
+    # a step across the valley falls, and is counted
+    _, falls = script.gradient_ascent(f, share, starts, 1e3, (0, 20))
+    assert falls.all()
+
+
+def test_scaling_and_gradient_start_and_end_alike(load, rng):
+    from maxent.latent import FiniteLatentModel
+
+    script = load("latent_gradient")
+    f, starts = script.features(), 0.1 * rng.normal(size=(2, 28))
+    share = np.bincount(np.arange(32), minlength=32) / 32  # every row once
+    model, y = FiniteLatentModel(f), np.arange(32)
+    scaled = [script.scaling(model, y, starts, K, (16, 3200)) for K in (1, 16)]
+    steep, _ = script.gradient_ascent(f, share, starts, 1.0, (3200,))
+    for values in scaled:
+        np.testing.assert_allclose(values[3200], steep[3200], atol=1e-3)
+    # one E step, then sixteen inner steps: less than sixteen of both
+    assert (scaled[1][16] <= scaled[0][16] + 1e-9).all()
+
+
+def test_errors_at_a_horizon_are_of_what_validation_chooses(load, rng, monkeypatch):
+    script = load("switching_series")
+    for name, values in {"HORIZONS": (1, 2), "POWERS": (0.5, 1.0)}.items():
+        monkeypatch.setattr(script, name, values)
+    monkeypatch.setattr(script, "PENALTIES", (1.0, 9.0, 99.0))
+    found = [(rng.random((4, 3)), rng.random((4, 3))) for _ in range(5)]
+    out = script.slices(found)
+    assert list(out) == ["T = 1", "T = 2", "rho = 0.5", "rho = 1"]
+    for name, rows in (("T = 2", [2, 3]), ("rho = 0.5", [0, 2])):
+        best = [
+            min((v, e) for v, e in zip(inside[rows].flat, errors[rows].flat))
+            for errors, inside in found
+        ]
+        assert out[name] == pytest.approx(np.mean([error for _, error in best]))
+
+
+def test_a_digit_is_whole_at_one_of_its_places(load, rng):
+    from sklearn.datasets import load_digits
+
+    script = load("m3e_orders")
+    cells, y = script.cluttered_digits(60, rng)
+    assert cells.shape == (60, 8, 8, 4) and np.bincount(y).tolist() == [10] * 6
+    X = cells.reshape(60, 8, 8, 2, 2).swapaxes(2, 3).reshape(60, 16, 16)
+    X = X - X.min()
+    digits = load_digits()
+    for image, label in zip(X[:12], y[:12]):
+        own = digits.images[digits.target == label] / 16.0
+        places = [
+            image[i : i + 8, j : j + 8] for i in range(0, 9, 2) for j in range(0, 9, 2)
+        ]
+        gaps = [np.abs(own - place).max(axis=(1, 2)).min() for place in places]
+        assert min(gaps) < 1e-9
+
+
+# -- data --------------------------------------------------------------------------
+def test_data_are_known_by_their_content(load, rng, tmp_path, monkeypatch, capsys):
+    fetch = load("fetch")
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    made_data(folder, rng)
+    path, arrays = folder / "brown.csv.gz", folder / "digits_on_clutter.npz"
+    sources = []
+    for one in (path, arrays):
+        (source,) = (s for s in fetch.SOURCES if s.file == one.name)
+        size, code = fetch.content(one)
+        sources.append(dataclasses.replace(source, size=size, sha256=code))
+    monkeypatch.setattr(fetch, "SOURCES", sources)
+
+    def asked(*words):
+        monkeypatch.setattr(sys, "argv", ["fetch.py", str(tmp_path), *words])
+        return fetch.main()
+
+    assert asked() == 0
+    text = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(text, 1))  # other bytes, the same content
+    with np.load(arrays) as data:
+        np.savez_compressed(arrays, **dict(reversed(list(data.items()))))
+    assert asked() == 0
+    path.write_bytes(gzip.compress(text.replace(b"a", b"b", 1)))
+    capsys.readouterr()
+    assert asked() == 1
+    said = capsys.readouterr().out
+    assert "brown.csv.gz: has SHA-256" in said and "nltk" in said
+    path.write_bytes(gzip.compress(text + b"x"))
+    assert asked("brown.csv.gz") == 1 and "bytes, not" in capsys.readouterr().out
+    path.write_bytes(path.read_bytes()[:-20])
+    assert asked("brown.csv.gz") == 1 and "cannot be read" in capsys.readouterr().out
+    path.unlink()
+    arrays.unlink()
+    assert asked() == 2
+    assert asked("brown.csv.gz") == 1
+    with pytest.raises(SystemExit, match="says where to get it"):
+        fetch.found(folder, "brown.csv.gz")
+    with pytest.raises(SystemExit):
+        asked("brown")
+
+
+# -- the pages ---------------------------------------------------------------------
+DOCS = HOME.parents[1] / "docs" / "reproductions"
+needs_docs = pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are not there")
+
+
+@needs_docs
+def test_the_summary_is_that_of_the_results(load, tmp_path):
+    summary = load("summary")
+    lines = [summary.line(claim, DOCS) for claim in summary.CLAIMS["claim"]]
+    assert read(DOCS / "summary.csv") == lines  # else run summary.py
+    text = "".join(p.read_text("utf-8") for p in DOCS.glob("*.rst"))
+    for claim in summary.CLAIMS["claim"]:
+        assert f".. _reproduction-{claim['label']}:" in text
+
+
+@needs_docs
+def test_the_table_of_data_is_that_of_the_script(load):
+    fetch = load("fetch")
+    expected = [{k: str(v) for k, v in fetch.row(s).items()} for s in fetch.SOURCES]
+    assert read(DOCS / "data.csv") == expected  # else run fetch.py --table
+
+
+@needs_docs
+def test_every_result_is_on_a_page_and_says_how_it_came_about():
+    text = "".join(p.read_text("utf-8") for p in DOCS.glob("*.rst"))
+    for path in (*DOCS.glob("*.csv"), *DOCS.glob("*.json")):
+        assert re.search(rf"[ <`]{path.name}", text), path.name
+    for path in DOCS.glob("*.json"):
+        about = json.loads(path.read_text("utf-8"))
+        assert {"command", "commit", "date", "seconds"} <= set(about), path.name
+        assert "/work" not in about["command"] and "modified" not in about["commit"]
+
+
+ANCHORS = {
+    "crabs": ("--splits", "50", "--rows", "gaussians"),
+    "latent_iris": (),
+    "latent_dirichlet": (),
+}
+
+
+@needs_docs
+@pytest.mark.slow
+@pytest.mark.papers
+@pytest.mark.parametrize("name", ANCHORS)
+def test_a_cheap_experiment_gives_the_numbers_of_the_page(name, tmp_path):
+    """Seeds are fixed: what differs is the last digits of another processor.
+
+    They may turn a row or a choice, so every mean is held to half of its standard
+    error on the page.
+    """
+    pytest.importorskip("matplotlib")
+    env = {"PYTHONSAFEPATH": ""}  # the folder of the script is on the path
+    run(HOME / f"{name}.py", *ANCHORS[name], "--out", tmp_path, env=env)
+    ours, page = (read(folder / f"{name}_table.csv") for folder in (tmp_path, DOCS))
+    page = {next(iter(row.values())): row for row in page}
+    compared = 0
+    for row in ours:
+        for column, text in row.items():
+            found, _, error = text.partition(" ± ")
+            mean, _, tolerance = page[next(iter(row.values()))][column].partition(" ± ")
+            assert bool(error) == bool(tolerance)
+            if error:
+                assert abs(float(found) - float(mean)) <= 0.5 * float(tolerance) + 1e-9
+                compared += 1
+    assert compared >= 16
