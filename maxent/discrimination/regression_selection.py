@@ -90,7 +90,7 @@ class MEDRegressionSelector(SwitchedFeaturesMixin, RegressorMixin, BaseEstimator
 
     Notes
     -----
-    With targets z in standard deviations, signed multipliers a and W = X'a, the dual
+    With targets z in standard deviations, signed multipliers a and W = X'a, the dual::
 
         sum_t [z_t a_t + phi(|a_t|)] - sum_i log(1 - p0 + p0 exp(W_i^2 / 2))
 
