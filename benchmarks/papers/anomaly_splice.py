@@ -18,9 +18,11 @@ one thing or two, and every one of them is in the table. Scores are expected
 log-likelihoods.
 
 With --latent the models have hidden variables: mixtures of 2 and 3 such products, and
-hidden Markov models of 2 to 5 states, at quantiles 0.2 and 0.5 and C 1. Each is
-compared with its own Bayes posterior, the same model with every row at weight one
-(variational, the best of the same starts); scores are the lower bounds of the expected
+hidden Markov models of 2 to 5 states, at quantiles 0.2 and 0.5 and C 1. With --onward
+they are left-to-right chains of 5 and 8 states, which begin in the first one and stay
+or go on to the next, so that they know where in a window they are. Each is compared
+with its own Bayes posterior, the same model with every row at weight one (variational,
+the best of the same starts); scores are the lower bounds of the expected
 log-likelihoods.
 """
 
@@ -42,6 +44,7 @@ SETTINGS = {
 }
 BAYES, DEFAULT = "Bayes posterior", next(iter(SETTINGS))
 COMPONENTS, STATES, QUANTILES = (2, 3), (2, 3, 4, 5), (0.2, 0.5)
+ONWARD = (5, 8)  # states of left-to-right chains
 STARTS = 3
 
 
@@ -85,11 +88,11 @@ def one_draw(codes, true, rng):
     return normal, scores, support
 
 
-def latent_draw(codes, true, rng, starts=STARTS):
+def latent_draw(codes, true, rng, models):
     """As `one_draw`, for models with hidden variables."""
     train, test, normal = split(codes, true, rng)
     scores, support = {}, {}
-    for kind, detector in latent_models(codes.shape[1], starts):
+    for kind, detector in models:
         for quantile in QUANTILES:
             model = detector.set_params(quantile=quantile).fit(train)
             bayes = model.baseline_.expected_log_prob
@@ -103,7 +106,7 @@ def latent_draw(codes, true, rng, starts=STARTS):
     return normal, scores, support
 
 
-def latent_models(columns, starts):
+def latent_models(columns, starts=STARTS):
     """Name and detector of every model with hidden variables."""
     from maxent import MEDOutlierDetector, MEDSequenceOutlierDetector
     from maxent.discrimination import LatentMixture
@@ -113,10 +116,23 @@ def latent_models(columns, starts):
     for k in COMPONENTS:
         model = LatentMixture(prior, k, starts, 0, tol=1e-4)
         yield f"mixture of {k}", MEDOutlierDetector(model)
+    options = {"n_symbols": 4, "normalize": None, "n_init": starts, "tol": 1e-4}
     for k in STATES:
-        options = {"n_symbols": 4, "normalize": None, "n_init": starts, "tol": 1e-4}
         detector = MEDSequenceOutlierDetector(k, random_state=0, **options)
         yield f"HMM of {k} states", detector
+
+
+def onward_models(columns, starts=STARTS):
+    """Name and detector of every left-to-right chain."""
+    from maxent import MEDSequenceOutlierDetector
+
+    options = {"n_symbols": 4, "normalize": None, "n_init": starts, "tol": 1e-4}
+    for k in ONWARD:
+        counts = {"start": np.eye(k)[0], "transition": np.eye(k) + np.eye(k, k=1)}
+        detector = MEDSequenceOutlierDetector(
+            k, pseudo_count=counts, random_state=0, **options
+        )
+        yield f"left-to-right HMM of {k} states", detector
 
 
 def bayes_of(name):
@@ -127,18 +143,26 @@ def bayes_of(name):
 def main():
     """Run the draws; write the table, its numbers, and the figure of the first draw."""
     out = parser(__doc__, 10, "human_sites.csv.gz")
-    out.add_argument("--latent", action="store_true", help="hidden variables")
+    kinds = out.add_mutually_exclusive_group()
+    kinds.add_argument("--latent", action="store_true", help="hidden variables")
+    kinds.add_argument("--onward", action="store_true", help="left-to-right chains")
     options = out.parse_args()
     from maxent.displays import ROCComparisonDisplay
     from maxent.displays.roc import compare_scores
 
     codes, true = load(options.data)
-    name = "anomaly_splice_latent" if options.latent else "anomaly_splice"
+    name = "anomaly_splice"
+    if options.latent or options.onward:
+        name += "_latent" if options.latent else "_onward"
 
     def work(draw):
         rng = np.random.default_rng([options.seed, draw])
-        one = latent_draw if options.latent else one_draw
-        normal, scores, support = one(codes, true, rng)
+        columns = codes.shape[1]
+        if options.latent or options.onward:
+            models = (latent_models if options.latent else onward_models)(columns)
+            normal, scores, support = latent_draw(codes, true, rng, models)
+        else:
+            normal, scores, support = one_draw(codes, true, rng)
         tests = {model: test for model, (_, test) in scores.items()}
         roc = ROCComparisonDisplay(*compare_scores(normal, tests), list(tests))
         if draw == 0:

@@ -46,8 +46,17 @@ SETTINGS = {
         "C": 1.0,
         "level": 4.0,
     },
+    "random tables, uniform trees, level 4, C 1": {
+        **{"parameters": "dirichlet", "structures": "uniform"},
+        "C": 1.0,
+        "level": 4.0,
+    },
     "untrained": UNTRAINED,
     "untrained, random tables": {"parameters": "dirichlet", **UNTRAINED},
+    "untrained, random tables, uniform trees": {
+        **{"parameters": "dirichlet", "structures": "uniform"},
+        **UNTRAINED,
+    },
 }
 SHOWN = next(iter(SETTINGS))
 CLASSES = ("false", "true")
@@ -243,7 +252,8 @@ def line(rows, model):
     draws = np.isin(column(rows, "draw", model=BASELINE), own("draw"))
     step = 100 * (own("test") - own("test", BASELINE)[draws])
     gain, untrained = own("auc_step"), own("auc") - own("auc", "untrained")[draws]
-    alike = "untrained" + ", random tables" * ("random" in model)
+    kinds = (word for word in ("random tables", "uniform trees") if word in model)
+    alike = ", ".join(["untrained", *kinds])
     trained = 100 * (own("test") - own("test", alike)[draws])
     trees, base = model not in (BASELINE, NAIVE), model == BASELINE
     return [

@@ -240,7 +240,8 @@ def test_hidden_variables_are_compared_with_their_own_posterior(
     true = np.arange(160) % 2 == 0
     codes = rng.integers(0, 4, size=(160, 6))
     codes[true, 2:4] = 1
-    normal, scores, support = script.latent_draw(codes, true, rng, starts=1)
+    models = script.latent_models(6, starts=1)
+    normal, scores, support = script.latent_draw(codes, true, rng, models)
     assert normal.sum() == 30 and len(scores) == 6
     for name, (train, test) in scores.items():
         assert len(train) == 50 and len(test) == 60
