@@ -7,9 +7,9 @@ which command, when, at which commit and in how many minutes is read from the ta
 and the files NAME.json that the scripts wrote to the folder.
 """
 
+import argparse
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -54,7 +54,9 @@ def line(claim, folder):
 
 def main():
     """Write the summary, and say how often each verdict is."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HOME
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("folder", nargs="?", type=Path, default=HOME)
+    folder = options.parse_args().folder
     claims = CLAIMS["claim"]
     write_rows(folder / "summary.csv", [line(claim, folder) for claim in claims])
     for verdict in VERDICTS:
