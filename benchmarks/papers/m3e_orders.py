@@ -195,7 +195,7 @@ def main():
             own = data_of(task, data, rng)
             return compared_orders(task, *own, options.starts, 1000 * draw)
 
-    names = {"motifs": FACTORS, "digits": ("canvas a", "canvas b", "canvas c")}
+    names = {"motifs": FACTORS, "digits": ("canvas a", "canvas b")}
     every = []
     for task in options.tasks:
         units = [
