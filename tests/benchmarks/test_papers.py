@@ -475,7 +475,8 @@ SCRIPTS = {
     "m3e_orders": (
         (*DATA, "--train", "60", "--test", "60", "--images", "24", "--starts", "1"),
         {"RATES": {"motifs": (0.5,), "digits": (0.5,)}, "FACTORS": ("Egr2",)}
-        | {"ORDERS": {"motifs": (1.0, 1e6), "digits": (1e6,)}},
+        | {"ORDERS": {"motifs": (1.0, 1e6), "digits": (1e6,)}}
+        | {"STEPS": {"motifs": 5, "digits": 2}},
         ("m3e_orders_motifs", "m3e_orders_digits"),
     ),
     "digits_clutter": (
@@ -496,6 +497,7 @@ SCRIPTS = {
     ),
 }
 LONG = {
+    "m3e_orders",
     "latent_dirichlet",
     "latent_boltzmann",
     "switching_series",
@@ -623,10 +625,10 @@ def test_scaling_and_gradient_start_and_end_alike(load, rng):
     f, starts = script.features(), 0.1 * rng.normal(size=(2, 28))
     share = np.bincount(np.arange(32), minlength=32) / 32  # every row once
     model, y = FiniteLatentModel(f), np.arange(32)
-    scaled = [script.scaling(model, y, starts, K, (16, 3200)) for K in (1, 16)]
-    steep, _ = script.gradient_ascent(f, share, starts, 1.0, (3200,))
+    scaled = [script.scaling(model, y, starts, K, (16, 1600)) for K in (1, 16)]
+    steep, _ = script.gradient_ascent(f, share, starts, 1.0, (1600,))
     for values in scaled:
-        np.testing.assert_allclose(values[3200], steep[3200], atol=1e-3)
+        np.testing.assert_allclose(values[1600], steep[1600], atol=1e-3)
     # one E step, then sixteen inner steps: less than sixteen of both
     assert (scaled[1][16] <= scaled[0][16] + 1e-9).all()
 
