@@ -8,8 +8,8 @@ by one code.
 
 sizes    make_classification, half of the columns informative, four clusters a class,
          5 % of labels flipped: 5000 x 20, 5000 x 200 and 20000 x 20, C of .1 to 1000
-hard     30 % of labels flipped, 3 % of 20,000 rows positive, every row four times, and
-         a checkerboard (C = 100 too)
+hard     30 % of labels flipped, 3 % of 20,000 rows positive, every row four times, 50
+         different rows among 20,000, and a checkerboard (C = 100 too)
 boards   checkerboards of 10,000 x 2 by gamma and C, and one with 10 % of labels flipped
 real     a9a, MNIST digits even/odd, letter halves (from --data)
 
@@ -126,6 +126,7 @@ def hard(options):
             whole.X_test,
             whole.y_test,
         ),
+        few_kinds(4 * n),
         few_positives(4 * n),
         checkerboard(2 * n),
     ]
@@ -157,6 +158,18 @@ def real(options):
         task = task.head(800) if options.quick else task
         for margin in MARGINS:
             yield Problem(task, 10.0, margin)
+
+
+def few_kinds(n):
+    """Fifty different rows of five columns; a tenth of the labels flipped."""
+    import numpy as np
+    from _data import Task
+
+    rng = np.random.default_rng(0)
+    kind = rng.integers(50, size=n + n // 4)
+    X = rng.normal(size=(50, 5))[kind]
+    y = np.where((X[:, 0] > 0) ^ (rng.random(len(X)) < 0.1), 1.0, -1.0)
+    return Task("50 different rows", X[:n], y[:n], X[n:], y[n:])
 
 
 def few_positives(n):

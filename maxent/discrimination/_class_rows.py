@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
+from maxent.discrimination._equal_rows import distinct
 
 
 def class_rows(name, y, sample_weight, class_weight):
@@ -69,12 +70,8 @@ class DistinctRows:
     """
 
     def __init__(self, X, codes, weight, cost):
-        rows = np.column_stack([X, codes])
-        rows = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        self._place = np.argsort(order)[place]
-        self.X, self.codes = X[first[order]], codes[first[order]]
+        first, self._place = distinct(np.column_stack([X, codes]))
+        self.X, self.codes = X[first], codes[first]
         self.weight = np.bincount(self._place, weight)
         self.cost = np.bincount(self._place, cost)
         self._share = weight / self.weight[self._place]

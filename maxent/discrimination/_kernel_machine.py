@@ -11,7 +11,7 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.progress import progress_of
-from maxent._support.results import store_certificate, warn_not_converged
+from maxent._support.results import relayed, store_certificate, warn_not_converged
 from maxent._support.threads import (
     effective_threads,
     single_threaded_blas,
@@ -24,6 +24,7 @@ from maxent.discrimination._approximation import (
     check_approximation,
     is_approximated,
 )
+from maxent.discrimination._equal_rows import EqualRows
 from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
@@ -157,6 +158,10 @@ class KernelMachineMixin(CertifiedState):
         self, data, problem, tol, callback, init=None, kernel=None, gram=None
     ):
         """As `_solve`, with the callback; a kernel that is not linear may be given."""
+        if kernel is None and not self._has_kernel("precomputed"):
+            equal = EqualRows.of(data, problem)
+            if equal is not None:
+                return self._solve_distinct(data, equal, tol, callback, init)
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
             with threads_of(self.n_jobs):
@@ -184,6 +189,18 @@ class KernelMachineMixin(CertifiedState):
             callback=callback,
             gram=gram,
         )
+
+    def _solve_distinct(self, data, equal, tol, callback, init):
+        """As `_solve_rows`, of rows that are equal as one."""
+
+        def spread(result):
+            result.lam = equal.spread(result.lam)
+            return result
+
+        callback = relayed(callback, lambda report: report.translated(spread))
+        init = None if init is None else equal.gathered(init)
+        rows = data[equal.first]
+        return spread(self._solve_rows(rows, equal.problem, tol, callback, init))
 
     def _goes_linear(self, data, problem):
         if is_approximated(data):

@@ -31,6 +31,7 @@ from maxent._support.threads import (
     single_threaded_blas,
 )
 from maxent.discrimination._class_rows import others_keep_the_machine
+from maxent.discrimination._equal_rows import EqualRows
 from maxent.discrimination._far_rows import at_zero
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 from maxent.discrimination.grams.gram_store import ClassGrams
@@ -113,12 +114,19 @@ class OneVsOneFit:
     def __init__(self, model, data, codes, n_classes, margin, bias, weight, tol):
         self.model, self.m, self.tol = model, n_classes, tol
         self.order = np.argsort(codes, kind="stable")
-        self.ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+        self.codes = codes = codes[self.order]
         self.data = model._some_rows(data, self.order)
         self.margin, self.bias_prior = margin, bias
         # of all rows; level, rate and target are the same for each
         ones = np.ones(len(codes))
         self.rows = binary_problem(ones, margin, bias, weight[self.order])
+        self.equal = None
+        if not model._has_kernel("precomputed"):
+            self.equal = EqualRows.of(self.data, self.rows, codes)
+        if self.equal is not None:
+            first, self.rows = self.equal.first, self.equal.problem
+            self.data, codes = self.data[first], codes[first]
+        self.ends = np.cumsum(np.bincount(codes, minlength=n_classes))
         pairs = len(pairs_of(n_classes))
         # of row t, the multiplier against the k-th of the other classes
         self.multipliers = np.zeros((n_classes - 1, len(codes)))
@@ -152,8 +160,14 @@ class OneVsOneFit:
                     total.status, holds = Status.STOPPED, False
                     break
         if holds:
-            self.loo_bound = float((self.multipliers != 0).any(axis=0).mean())
+            self.loo_bound = float((self._of_all_rows() != 0).any(axis=0).mean())
         return total
+
+    def _of_all_rows(self):
+        """Multipliers of all rows, in the order of their classes."""
+        if self.equal is None:
+            return self.multipliers
+        return self.equal.spread(self.multipliers)
 
     def _has_few_rows(self):
         """True if working sets are faster for every pair of a linear machine."""
@@ -241,10 +255,11 @@ class OneVsOneFit:
 
         `origin` is what the data are counted from, or None.
         """
-        inside = np.flatnonzero((self.multipliers != 0).any(axis=0))
+        every = self._of_all_rows()
+        inside = np.flatnonzero((every != 0).any(axis=0))
         model.support_ = keep[self.order[inside]]
-        model.n_support_ = np.diff(np.searchsorted(inside, np.append(0, self.ends)))
-        model.dual_coef_ = np.ascontiguousarray(self.multipliers[:, inside])
+        model.n_support_ = np.bincount(self.codes[inside], minlength=self.m)
+        model.dual_coef_ = np.ascontiguousarray(every[:, inside])
         model.intercept_ = self.bias.copy()
         model._keep_rows(X)
         if self.coef is not None:
