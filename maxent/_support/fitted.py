@@ -33,11 +33,14 @@ class FittedState:
 
             own = [key for key in vars(self) if _is_fitted_name(key)]
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
-            import difflib
+            if name == "feature_names_in_" and own:  # asked for in every prediction
+                reason = "the columns of its training data had no names."
+            else:
+                import difflib
 
-            near = difflib.get_close_matches(name, own, n=1)
-            if near:
-                reason += f" Or did you mean {near[0]!r}?"
+                near = difflib.get_close_matches(name, own, n=1)
+                if near:
+                    reason += f" Or did you mean {near[0]!r}?"
             nonlinear = vars(self).get("kernel", "linear") != "linear"
             if name == "coef_" and nonlinear and "dual_coef_" in vars(self):
                 reason = (
