@@ -68,7 +68,7 @@ TABLES = [
     Table("threads", "threads.py", "--pairs 5"),
     Table("threads_busy", "threads.py", "--pairs 3 --busy"),
     Table("sequences", "sequences.py", "--pairs 3"),
-    Table("em", "em.py", "--parts steps mixtures --pairs 3"),
+    Table("em", "em.py", "--parts steps mixed mixtures --pairs 3"),
     Table("decoding", "em.py", "--parts decoding --pairs 3"),
     Table("mixture_fits", "em.py", "--parts tables --data {data} --pairs 3"),
     Table("hmmlearn_examples", "hmmlearn_examples.py", "--pairs 3"),

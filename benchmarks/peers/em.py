@@ -2,6 +2,8 @@
 
 steps     ten EM steps of hidden Markov models from one start beside hmmlearn's
           (implementation="scaling"); overlapping states, so that neither ends early.
+mixed     the same of states that show mixtures of three Gaussians, beside GMMHMM, whose
+          first weights and means are ours; its (co)variances are about the old means.
 decoding  most likely path, posterior and draws of a million steps beside hmmlearn; it
           draws a tenth of them, and its time is scaled.
 mixtures  whole fits beside scikit-learn's GaussianMixture(n_init=3, tol=1e-6); the last
@@ -20,6 +22,7 @@ from pathlib import Path
 from _race import Report, arguments, describe, pin, race
 
 SIZES = (200, 100, 3, 5), (20, 2000, 10, 8), (1, 50_000, 2, 4), (1000, 20, 1, 3)
+MIXED = (200, 100, 3, 5), (1, 20_000, 2, 4)
 MIXTURES = (2000, 2, 5), (20_000, 10, 8), (200_000, 5, 10)
 LONG = 1_000_000  # steps that are decoded
 
@@ -27,7 +30,7 @@ LONG = 1_000_000  # steps that are decoded
 def main():
     """Run the parts asked for."""
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
-    parts = (steps, decoding, mixtures, tables)
+    parts = (steps, mixed, decoding, mixtures, tables)
     parts = {part.__name__: part for part in parts}
     parser.add_argument("--data", type=Path, help="folder with real tables")
     parser.add_argument("--parts", nargs="*", default=list(parts), choices=list(parts))
@@ -106,6 +109,47 @@ def steps(options, report):
         return h.fit(np.concatenate(x)[:, None], [100] * 200)
 
     report_steps(options, report, "200 x 100, 5, Poisson", ours, theirs)
+
+
+def mixed(options, report):
+    """Ten steps of states that show mixtures, from one start."""
+    import numpy as np
+    from hmmlearn import hmm
+
+    from maxent.families import DiagonalGaussian, Gaussian
+    from maxent.models import HiddenMarkovModel, Mixtures
+
+    rng = np.random.default_rng(0)
+    M = 3
+    for family, kind in ((Gaussian, "full"), (DiagonalGaussian, "diag")):
+        for n, T, d, K in MIXED:
+            shape, weights = (K, M, d), rng.dirichlet(np.full(M, 3.0), size=K)
+            cov = np.ones(shape) if kind == "diag" else np.tile(np.eye(d), (K, M, 1, 1))
+            truth, init = (
+                HiddenMarkovModel(*chain(K), Mixtures(w, family(mean, cov)))
+                for w, mean in (
+                    (weights, 2 * rng.normal(size=shape)),
+                    (np.full((K, M), 1 / M), 2 * rng.normal(size=shape)),
+                )
+            )
+            x = truth.sample(n, T, 1)
+
+            def ours(n_iter, x=x, init=init):
+                own = {"smoothing": 0.0, "tol": 1e-300, "max_iter": n_iter}
+                return HiddenMarkovModel.fit(x, init=init, **own)
+
+            def theirs(n_iter, x=x, init=init, kind=kind):
+                shape, cov = init.emission.weights.shape, init.emission.components
+                h = hmm.GMMHMM(*shape, n_iter=n_iter, tol=-1e300, init_params="")
+                h.covariance_type, h.implementation = kind, "scaling"
+                h.startprob_, h.transmat_ = init.start, init.transition
+                h.weights_, h.means_ = init.emission.weights, cov.mean
+                h.covars_ = cov.cov if kind == "full" else cov.var
+                return h.fit(np.vstack(x), [len(one) for one in x])
+
+            shown = "full" if kind == "full" else "diagonal"
+            name = f"{n} x {T} x {d}, {K} x {M}, {shown}"
+            report_steps(options, report, name, ours, theirs)
 
 
 def report_steps(options, report, name, ours, theirs):

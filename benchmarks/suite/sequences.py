@@ -1,11 +1,12 @@
-"""Hidden Markov models: EM steps, one model for each sequence, the product kernel."""
+"""Hidden Markov models: EM, in batches too, one model for each sequence, the kernel."""
 
 import warnings
 
 import numpy as np
 
+from maxent.families import Gaussian
 from maxent.kernels.pairs._hmm import log_hmm_kernel
-from maxent.models import CategoricalHMM, GaussianHMM
+from maxent.models import CategoricalHMM, GaussianHMM, Mixture
 
 from .common import Measured, profile
 
@@ -50,6 +51,38 @@ class BaumWelch(Measured):
 
     def objective(self, result):
         return result.fit_result.objective
+
+
+class Updates(Measured):
+    """A hundred steps of online EM, of a chain or a mixture of Gaussians."""
+
+    params = (["chain", "mixture"], profile([100], [10_000]))
+    param_names = ("model", "rows of a batch")
+
+    def data(self, model, n):
+        rng = np.random.default_rng(0)
+        mean, cov = 3.0 * rng.normal(size=(5, 4)), np.tile(np.eye(4), (5, 1, 1))
+        init = mean + 0.5 * rng.normal(size=(5, 4))
+        if model == "mixture":
+            truth, self.init = (
+                Mixture(np.full(5, 0.2), Gaussian(m, cov)) for m in (mean, init)
+            )
+            self.batches = [truth.sample(n, rng) for _ in range(100)]
+        else:
+            start, moves = np.full(5, 0.2), 0.8 * np.eye(5) + 0.04
+            truth, self.init = (GaussianHMM(start, moves, m, cov) for m in (mean, init))
+            self.batches = [truth.sample(1, n, rng) for _ in range(100)]
+
+    def work(self, tol=None):
+        model = self.init
+        for batch in self.batches:
+            model = model.update(batch)
+        return model
+
+    def objective(self, result):
+        if isinstance(result, Mixture):
+            return float(result.log_prob(self.batches[0]).sum())
+        return float(result.log_likelihood(self.batches[0]).sum())
 
 
 class ManyModels(Measured):

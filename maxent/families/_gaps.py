@@ -128,25 +128,44 @@ def expected_fit(X: Array, weights: Array, gaussians: Any) -> tuple[Array, Array
     mean, cov : ndarray
         In the shapes of the batch.
     """
+    share = weights / weights.sum(axis=1, keepdims=True)
+    away, left = _filled_in(X, share, gaussians)
+    shift = np.einsum("kn,knd->kd", share, away)
+    spread = gaussians._spread(away - shift[:, None], share, 0.0) + left
+    return gaussians.mean + shift, _symmetric(spread)
+
+
+def expected_sums(X: Array, weights: Array, gaussians: Any) -> tuple[Array, ...]:
+    """Sums of `_part_sums`, expected of rows (n, d) given what is observed of them."""
+    away, left = _filled_in(X, weights, gaussians)
+    first = np.einsum("kn,knd->kd", weights, away)
+    second = gaussians._spread(away, weights, 0.0) + left
+    return weights.sum(axis=1), first, _symmetric(second)
+
+
+def _filled_in(X, weights, gaussians):
+    """Rows (members, n, d) about the means, each member's expectations where NaN.
+
+    With them the sums over rows of the weighted (co)variances of what is missing.
+    """
     mean, cov = gaussians.mean, gaussians._covariances()
     S, d = mean.shape
-    filled = np.repeat(X[None], S, axis=0)
-    full = cov.ndim == 3
-    # sum of the weighted (co)variances of what is missing
-    spread = np.zeros((S, d, d) if full else (S, d))
+    away = X - mean[:, None]
+    lost = np.isnan(X).all(axis=1)
+    away[:, lost] = 0.0
+    total = weights[:, lost].sum(axis=1)
+    spread = total.reshape(-1, *(1,) * (cov.ndim - 1)) * cov
     for rows, m, expected, left in fillings(X, mean, cov):
-        filled[np.ix_(np.arange(S), rows, m)] = expected
+        away[np.ix_(np.arange(S), rows, m)] = expected - mean[:, None, m]
         total = weights[:, rows].sum(axis=1)
-        if full:
+        if cov.ndim == 3:
             spread[:, m[:, None], m] += total[:, None, None] * left
-        else:
+        elif cov.ndim == 2:
             spread[:, m] += total[:, None] * left
-    share = weights / weights.sum(axis=1, keepdims=True)
-    center = np.einsum("kn,knd->kd", share, filled)
-    R = (filled - center[:, None]) * np.sqrt(share)[..., None]
-    spread /= weights.sum(axis=1).reshape(-1, *(1,) * (spread.ndim - 1))
-    if full:
-        found = R.swapaxes(1, 2) @ R + spread
-        return center, 0.5 * (found + found.swapaxes(1, 2))
-    var = np.square(R).sum(axis=1) + spread
-    return center, var if cov.ndim == 2 else var.mean(axis=1)
+        else:
+            spread += total * left.sum(axis=1) / d
+    return away, spread
+
+
+def _symmetric(spread):
+    return 0.5 * (spread + spread.swapaxes(1, 2)) if spread.ndim == 3 else spread

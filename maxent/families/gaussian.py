@@ -23,7 +23,7 @@ from maxent._core.mixture import em_pass, moments, squared_lengths
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
-from maxent.families._gaps import imputed, log_prob_of_seen
+from maxent.families._gaps import expected_sums, imputed, log_prob_of_seen
 from maxent.families._pairs import squared_distances, sum_log_det, tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
@@ -207,6 +207,8 @@ class AnyGaussian(ExponentialFamily):
         return mean + origin[..., 0, :], spread, rounding
 
     def _part_sums(self, X, W):
+        if np.isnan(X).any():
+            return expected_sums(X, W, self)
         # about the means of this batch, which keeps the digits of small variances
         mean = np.ascontiguousarray(self.mean)
         X, W = np.ascontiguousarray(X), np.ascontiguousarray(W)

@@ -55,9 +55,8 @@ def check_fixed(
     masks: dict[str, Any] = {}
     for name, mask in given.items():
         if holdable is None or name not in holdable:
-            raise ValueError(
-                f"fixed has {name!r}; what can stay is {', '.join(holdable or ())}."
-            )
+            names = ", ".join(map(str, holdable or ()))
+            raise ValueError(f"fixed has {name!r}; what can stay is {names}.")
         shape = holdable[name]
         if isinstance(shape, list):
             masks[name] = _masks_of_each(name, mask, shape)

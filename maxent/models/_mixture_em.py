@@ -93,6 +93,12 @@ class MixtureProblem:
                 f"X[{self.given[np.argmax(lost)]}] is missing (NaN) altogether; drop "
                 "the row."
             )
+
+    def check_columns(self):
+        """Refuse columns of partial rows that say nothing, or have no fit."""
+        if not self.components.partial:
+            return
+        X = self.X
         check_columns(X, "X", "row")
         constant = np.nanmin(X, axis=0) == np.nanmax(X, axis=0)
         if self.family._fills_gaps and constant.any():

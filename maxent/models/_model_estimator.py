@@ -192,6 +192,13 @@ class ModelEstimator(FittedState, DensityMixin, BaseEstimator):
         self.objective_history_ = result.objective_history
         return self
 
+    def _keep_updated(self, model: Any) -> Self:
+        """Set the fitted attributes after a step of online EM, which ends no run."""
+        self.model_ = model
+        self.n_iter_ += 1
+        self.converged_ = False
+        return self
+
     def _generator(self, random_state: Any) -> np.random.Generator:
         return as_generator(self.random_state if random_state is None else random_state)
 

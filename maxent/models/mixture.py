@@ -445,6 +445,7 @@ class Mixture(RowCriteria, Model):
         names = column_names("X", X, names)
         held = held_of(fixed, init if isinstance(init, Mixture) else None)
         problem = MixtureProblem(X, weights, family, smoothing, family_options, held)
+        problem.check_columns()
         if isinstance(init, Mixture):
             starts = [problem.start_of_mixture(init.weights, init.components)]
         elif init is not None:
@@ -476,7 +477,7 @@ class Mixture(RowCriteria, Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Whole rows, as for `fit`.
+            Rows, as for `fit`; what a row misses is expected given the rest of it.
         weights : array-like (n_samples,), optional
             Weights >= 0 of the rows.
         step : float, optional
@@ -494,8 +495,8 @@ class Mixture(RowCriteria, Model):
         Raises
         ------
         ValueError
-            If a row has probability zero or misses entries, or the fits of the family
-            are no functions of sums over rows.
+            If a row has probability zero or misses all entries, or the fits of the
+            family are no functions of sums over rows.
 
         Notes
         -----
@@ -524,11 +525,6 @@ class Mixture(RowCriteria, Model):
         X = coded(X, self.categories)
         options = self.components._fixed()
         problem = MixtureProblem(X, weights, type(self.components), smoothing, options)
-        if problem.components.partial:
-            raise ValueError(
-                "X has missing entries (NaN), and updates take whole rows; fill them "
-                "in by impute, or drop the rows."
-            )
         log_prob = problem.components.log_prob(self.components)
         problem._refuse_impossible(
             self.components, log_prob + self._log_weights[:, None]

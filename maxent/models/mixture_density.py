@@ -53,11 +53,11 @@ class MixtureDensity(MixtureMethods, ModelEstimator):
     model_ : Mixture
         The fitted mixture.
     n_iter_ : int
-        EM steps of the kept run.
+        EM steps of the kept run, and later calls of `partial_fit`.
     converged_ : bool
-        Whether it met `tol`.
+        Whether it met `tol`; False after these.
     objective_history_ : ndarray
-        Objective after each step.
+        Objective after each step of the run.
     n_features_in_ : int
         Columns of the rows.
     feature_names_in_ : ndarray of str
@@ -152,6 +152,50 @@ class MixtureDensity(MixtureMethods, ModelEstimator):
             family_options=self.family_options,
         )
         return self._keep(model)
+
+    def partial_fit(
+        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the mixture to the first batch of rows; update it by every other one.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Rows of the batch, as for `fit`; of the first one enough for a fit.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+            The estimator; a batch that is refused leaves it as it was.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`maxent.models.Mixture.update`, which makes the steps.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxent import MixtureDensity
+        >>> rng = np.random.default_rng(0)
+        >>> clusters = MixtureDensity(2, random_state=0)
+        >>> for _ in range(20):
+        ...     batch = rng.normal(size=(50, 1)) + 9.0 * rng.integers(2, size=(50, 1))
+        ...     clusters = clusters.partial_fit(batch)
+        >>> np.sort(clusters.model_.components.mean[:, 0]).round()
+        array([0., 9.])
+        """
+        if "model_" not in vars(self):
+            return self.fit(X, y, sample_weight)
+        X = self._seen(X)
+        weights = v.check_weights(sample_weight, len(X))
+        return self._keep_updated(
+            self.model_.update(X, weights, smoothing=self.smoothing)
+        )
 
     def score_samples(self, X: MatrixLike) -> Array:
         return self.model_.log_prob(self._seen(X))

@@ -115,6 +115,46 @@ def test_a_hidden_markov_estimator_is_the_model(source, options, cls, extra, rng
         assert cut.model_ == model
 
 
+@pytest.mark.parametrize(
+    "machine, make",
+    [
+        (MixtureDensity(2, **fast), groups),
+        (MixtureDensity(2, "Poisson", **fast), lambda rng: rng.poisson(5.0, (40, 1))),
+        (HiddenMarkovEstimator(alphabet="AB", **fast), letters),
+        (HiddenMarkovEstimator(2, "Poisson", **fast), counts),
+    ],
+)
+def test_batches_of_partial_fits_are_updates(machine, make, rng):
+    batches = [make(rng) if callable(make) else make.sample(4, 20, rng) for _ in "abc"]
+    weights = [rng.uniform(0.5, 2.0, size=len(X)) for X in batches]
+    whole = clone(machine).fit(batches[0], sample_weight=weights[0])
+    model, machine = whole.model_, clone(machine)
+    for step, (X, w) in enumerate(zip(batches, weights)):
+        machine.partial_fit(X, sample_weight=w)
+        if step:
+            rows = X[:, 0] if make not in (groups, letters, counts) else X
+            model = model.update(rows, weights=w, smoothing=machine.smoothing)
+        assert machine.model_ == model
+        assert machine.n_iter_ == whole.n_iter_ + step
+        assert machine.converged_ == (whole.converged_ and not step)
+    before = machine.model_
+    with pytest.raises(ValueError):
+        machine.partial_fit(batches[0], sample_weight=np.zeros(len(batches[0])))
+    assert machine.model_ is before
+    assert machine.fit(batches[0], sample_weight=weights[0]).model_ == whole.model_
+
+
+def test_batches_have_the_columns_of_the_first(rng):
+    X = groups(rng)
+    machine = MixtureDensity(2, **fast).partial_fit(X)
+    refused(lambda: machine.partial_fit(X[:, :1]), "1 features")
+    machine = MixtureDensity(2, **fast).partial_fit(pd.DataFrame(X, columns=["a", "b"]))
+    with pytest.raises(ValueError, match="feature names"):
+        machine.partial_fit(pd.DataFrame(X, columns=["b", "a"]))
+    vector = HiddenMarkovEstimator(2, **fast).partial_fit([X])
+    refused(lambda: vector.partial_fit([X[:, :1]]), "features|columns|shape")
+
+
 def test_grids_of_sequences(rng):
     X = vectors.sample(8, 25, rng)
     search = GridSearchCV(
@@ -146,6 +186,7 @@ def test_estimators_come_back_from_files(machine, make, rng, tmp_path):
     again = maxent.load(tmp_path / "model.npz")
     assert again.model_ == machine.model_ and again.n_iter_ == machine.n_iter_
     np.testing.assert_array_equal(again.score_samples(X), machine.score_samples(X))
+    assert again.partial_fit(X).model_ == machine.partial_fit(X).model_
 
 
 def test_wrong_families_are_refused():

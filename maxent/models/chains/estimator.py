@@ -63,11 +63,11 @@ class HiddenMarkovEstimator(ModelEstimator):
     model_ : CategoricalHMM, GaussianHMM or HiddenMarkovModel
         The fitted model.
     n_iter_ : int
-        EM steps of the kept run.
+        EM steps of the kept run, and later calls of `partial_fit`.
     converged_ : bool
-        Whether it met `tol`.
+        Whether it met `tol`; False after these.
     objective_history_ : ndarray
-        Objective after each step.
+        Objective after each step of the run.
 
     See Also
     --------
@@ -185,6 +185,55 @@ class HiddenMarkovEstimator(ModelEstimator):
                 random_state=self.random_state,
                 n_jobs=self.n_jobs,
                 **options,
+            )
+        )
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model to the first batch of sequences; update it by every other one.
+
+        Parameters
+        ----------
+        X, lengths
+            Sequences of the batch, as for `fit`; of the first one enough for a fit.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_sequences,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+            The estimator; a batch that is refused leaves it as it was.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`maxent.models.HiddenMarkovModel.update`, which makes the steps.
+
+        Examples
+        --------
+        >>> from maxent import HiddenMarkovEstimator
+        >>> machine = HiddenMarkovEstimator(alphabet="AB", random_state=0)
+        >>> for batch in (["ABABAB", "BABA"], ["BABAB"], ["ABAB", "BABABA"]):
+        ...     machine = machine.partial_fit(batch)
+        >>> machine.predict_proba(["AB"])[0].argmax(axis=1).tolist() in ([0, 1], [1, 0])
+        True
+        """
+        if "model_" not in vars(self):
+            return self.fit(X, y, lengths, sample_weight)
+        return self._keep_updated(
+            self.model_.update(
+                X,
+                lengths,
+                weights=sample_weight,
+                smoothing=self.smoothing,
+                n_jobs=self.n_jobs,
             )
         )
 

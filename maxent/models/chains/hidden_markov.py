@@ -511,7 +511,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         Parameters
         ----------
         sequences, lengths
-            As for `fit`; rows that miss a part of their entries are refused.
+            As for `fit`; what a row misses is expected given the rest of it.
         weights : array-like (n_sequences,), optional
             Weights >= 0 of the sequences.
         step : float, optional
@@ -561,7 +561,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         emissions = self._emissions
         if not emissions.shared:
             refuse_without_sums(getattr(self.emission, "members", self.emission))
-        found = self._read(sequences, lengths, partly=False)
+        found = self._read(sequences, lengths, partly=True)
         own_weights = sequence_weights(weights, len(found))
         rules = Rules(smoothing)
         problem = emissions.part(found, own_weights)

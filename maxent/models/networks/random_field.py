@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,7 +24,9 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
+from maxent.models._chain_input import check_init
 from maxent.models._criteria import NONE_HELD
+from maxent.models._holding import held_of
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
 from maxent.models.networks._elimination import MAX_TABLE, Elimination, TooLargeError
@@ -55,6 +57,8 @@ class MarkovRandomField(FactorModel):
     ----------
     nodes, hidden : tuple of str
         All nodes as they appear first, and those that are not observed.
+    scopes : list of tuple of str
+        Nodes of every factor.
     n_categories : dict {str: int}
     n_features : int
         Columns of the data.
@@ -146,6 +150,11 @@ class MarkovRandomField(FactorModel):
         return f"MarkovRandomField({inside}; observed={list(self.observed)!r})"
 
     @property
+    def scopes(self) -> list[Names]:
+        """Nodes of every factor."""
+        return [nodes for nodes, _ in self.log_factors]
+
+    @property
     def _log_factors(self) -> tuple[tuple[Names, Array], ...]:
         return self.log_factors
 
@@ -161,14 +170,36 @@ class MarkovRandomField(FactorModel):
                     f"as the factor of {v.shown(list(nodes))} does by -inf; fit with "
                     "smoothing > 0."
                 )
-        terms = {
+        sizes = self.n_categories
+        masks = [held.get(_key(nodes)) for nodes in self.scopes]
+        whole = {
             frozenset(own)
-            for nodes, _ in self.log_factors
+            for nodes, mask in zip(self.scopes, masks)
+            if mask is None
             for r in range(1, len(nodes) + 1)
             for own in combinations(nodes, r)
         }
-        sizes = self.n_categories
-        return sum(math.prod(sizes[name] - 1 for name in own) for own in terms)
+        count = sum(math.prod(sizes[name] - 1 for name in own) for own in whole)
+        rows = [
+            _interactions(nodes, codes, sizes)
+            for nodes, mask in zip(self.scopes, masks)
+            if mask is not None
+            for codes in np.argwhere(~mask).tolist()
+        ]
+        names = {
+            name: frozenset(node for node, _ in name) for row in rows for name in row
+        }
+        columns = [
+            name for name, nodes in names.items() if nodes and nodes not in whole
+        ]
+        if not columns:
+            return count
+        matrix = [[row.get(name, 0) for name in columns] for row in rows]
+        return count + int(np.linalg.matrix_rank(np.array(matrix)))
+
+    def _holdable(self):
+        """Shapes of masks of the factors, by their nodes."""
+        return {_key(nodes): table.shape for nodes, table in self.log_factors}
 
     # -- partition function ------------------------------------------------------------
     def log_partition(
@@ -274,6 +305,8 @@ class MarkovRandomField(FactorModel):
         n_categories: Mapping[str, int] | None = None,
         weights: ArrayLike | None = None,
         smoothing: float = 0.01,
+        init: MarkovRandomField | None = None,
+        fixed: Any = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -298,6 +331,12 @@ class MarkovRandomField(FactorModel):
             Weights >= 0; weight 2 equals the row twice.
         smoothing : float, default=0.01
             Pseudo-rows >= 0, spread evenly over all states.
+        init : MarkovRandomField, optional
+            Field of the same scopes to start from, in place of random starts; its -inf
+            stay, and need ``smoothing=0``.
+        fixed : list of (str or tuple of str), or dict, optional
+            Factors that keep the values of `init`, by their nodes as these are in its
+            `scopes`; a dict has True or masks of entries.
         n_init : int, default=3
             Random starts where there are hidden nodes.
         tol : float, default=1e-8
@@ -323,7 +362,8 @@ class MarkovRandomField(FactorModel):
         ------
         ValueError
             For values that are no category, and fields whose sums need a table above
-            `max_table`.
+            `max_table`; if `init` has other scopes or cannot produce a row, or entries
+            that stay are in no row and no pseudo-row.
 
         Warns
         -----
@@ -335,7 +375,9 @@ class MarkovRandomField(FactorModel):
         -----
         A step finds the expected counts of every factor given the data, and multiplies
         each factor once by their ratio to those of the model (iterative proportional
-        fitting); with hidden nodes this is a generalised EM.
+        fitting); with hidden nodes this is a generalised EM. Where entries of a factor
+        stay, the others have the ratio to each other of their counts, and to those that
+        stay together that of the counts of both: the maximum over them.
 
         References
         ----------
@@ -350,6 +392,17 @@ class MarkovRandomField(FactorModel):
         >>> field.marginal(["a", "b"])
         array([[0.5 , 0.25],
                [0.  , 0.25]])
+
+        The nodes' own factors, beside a coupling that is known:
+
+        >>> start = MarkovRandomField(
+        ...     [(("a", "b"), [[1.0, 0.0], [0.0, 1.0]]), ("a", [0, 0]), ("b", [0, 0])])
+        >>> field = MarkovRandomField.fit(
+        ...     X, start.scopes, init=start, fixed=[("a", "b")])
+        >>> field.log_factors[0][1].tolist(), field.n_parameters
+        ([[1.0, 0.0], [0.0, 1.0]], 2)
+        >>> field.marginal("b").round(2)
+        array([0.5, 0.5])
         """
         tol, max_iter = v.check_stop(tol, max_iter)
         scopes = [scopes] if isinstance(scopes, str) else list(scopes)
@@ -359,11 +412,19 @@ class MarkovRandomField(FactorModel):
             raise ValueError(f"scopes={v.shown(scopes)} has no node.")
         shown = given.check_observed(observed, nodes)
         X = columns_of_nodes("X", X, shown)
+        held = _held(fixed, init, found)
+        if init is not None:
+            n_categories = init.n_categories
         sizes = given.category_counts(X, nodes, shown, n_categories)
-        problem = _Problem(X, found, shown, sizes, weights, smoothing, max_table)
+        options = sizes, weights, smoothing, max_table
+        problem = _Problem(X, found, shown, *options)
         rng = as_generator(random_state)
         n_init = v.check_count("n_init", n_init) if len(shown) < len(nodes) else 1
-        starts = (problem.start(rng, len(shown) < len(nodes)) for _ in range(n_init))
+        if init is None:
+            lost = len(shown) < len(nodes)
+            starts = iter([problem.start(rng, lost) for _ in range(n_init)])
+        else:
+            starts = iter([problem.start_at(init, held)])
         best, result = maximize_by_em(
             problem.step,
             starts,
@@ -372,11 +433,11 @@ class MarkovRandomField(FactorModel):
             callback=callback,
             change=_change,
         )
-        return (
-            cls(list(zip(problem.names, best)), shown)
-            ._with_result(result)
-            ._warned(tol, max_iter)
-        )
+        model = cls(list(zip(problem.names, best)), shown)._with_result(result)
+        if not any(np.isneginf(table).any() for table in best):
+            masks = zip(map(_key, problem.names), problem.held)
+            model._with_held({name: mask for name, mask in masks if mask.any()})
+        return model._warned(tol, max_iter)
 
 
 class _Problem:
@@ -403,6 +464,28 @@ class _Problem:
         columns = tuple(nodes.index(name) for name in observed)
         rows = Rows(codes, columns, self.scopes, tuple(sizes.values()), max_table)
         self.counts = Counts(rows, own)
+        self.nodes, self.held = nodes, [np.zeros(s, bool) for s in self.shapes]
+
+    def start_at(self, init, held):
+        """The point of a field, of which entries are held."""
+        point = sorted_factors(init.log_factors, self.nodes)[1]
+        none = np.zeros((), bool)
+        masks = [
+            (nodes, np.broadcast_to(held.get(_key(nodes), none), table.shape))
+            for nodes, table in init.log_factors
+        ]
+        self.held = sorted_factors(masks, self.nodes)[1]
+        if self.smoothing and any(np.isneginf(table).any() for table in point):
+            raise ValueError(
+                "init forbids combinations by -inf, which pseudo-rows show: smoothing="
+                f"{self.smoothing:g}; set it to 0."
+            )
+        if self.counts(point)[0] == -np.inf:
+            raise ValueError(
+                "init gives a row of X probability 0; give it finite entries there, or "
+                "drop the row."
+            )
+        return tuple(point)
 
     def start(self, rng, random):
         """Independent nodes; with hidden ones a little away from it."""
@@ -418,14 +501,64 @@ class _Problem:
         if self.smoothing:
             objective += self.smoothing * float(sum(t.mean() for t in point))
         following = list(point)
-        for f, count in enumerate(counts):
+        for f, (count, held) in enumerate(zip(counts, self.held)):
+            if held.all():
+                continue
             target = (count + self.smoothing / count.size) / total
             if f:
                 _, shares = self.plan.beliefs([t[..., None, None] for t in following])
+            share = shares[f][..., 0, 0]
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.log(target) - np.log(shares[f][..., 0, 0])
-            following[f] = np.where(target > 0, following[f] + ratio, -np.inf)
+                ratio = np.log(target) - np.log(share)
+            stays, own = share[held].sum(), target[held].sum()
+            if stays > 0:
+                if own == 0:
+                    raise ValueError(
+                        f"the entries of {v.shown(_key(self.names[f]))} that fixed= "
+                        "keeps are in no row, so that the others have no finite "
+                        "maximum; set smoothing > 0."
+                    )
+                ratio += np.log(stays) - np.log(own)
+            new = np.where(target > 0, following[f] + ratio, -np.inf)
+            following[f] = np.where(held, following[f], new)
         return objective, tuple(following)
+
+
+def _key(nodes):
+    """Name of a factor in `fixed`."""
+    return nodes[0] if len(nodes) == 1 else tuple(nodes)
+
+
+def _held(fixed, init, scopes):
+    """Masks of entries that stay as they are in a start, by the names of factors."""
+    if init is not None:
+        check_init(init, MarkovRandomField)
+        if list(map(set, init.scopes)) != list(map(set, scopes)):
+            raise ValueError(
+                "init has other scopes than the field to fit; pass scopes=init.scopes."
+            )
+        if fixed and len(set(map(frozenset, scopes))) < len(scopes):
+            raise ValueError(
+                f"scopes={v.shown(scopes)} has nodes twice, which fixed= cannot tell "
+                "apart; join such factors to one."
+            )
+    return held_of(fixed, init)
+
+
+def _interactions(nodes, codes, sizes):
+    """Products of indicators of codes > 0, and their factors, that one state is."""
+    each = [
+        [(((n, c),), 1)]
+        if c
+        else [((), 1), *((((n, k),), -1) for k in range(1, sizes[n]))]
+        for n, c in zip(nodes, codes)
+    ]
+    return {
+        frozenset(pair for own, _ in parts for pair in own): math.prod(
+            x for _, x in parts
+        )
+        for parts in product(*each)
+    }
 
 
 def _change(old, new):

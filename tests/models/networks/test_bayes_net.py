@@ -471,5 +471,5 @@ def test_no_warning_of_a_fit_that_a_callback_has_stopped(rng, recwarn):
 
 
 def test_fit_many_names_an_argument_that_the_model_does_not_have():
-    with pytest.raises(TypeError, match="no argument 'init'"):
-        MarkovRandomField.fit_many([np.zeros((3, 1))], init=1)
+    with pytest.raises(TypeError, match="no argument 'zeta'"):
+        MarkovRandomField.fit_many([np.zeros((3, 1))], zeta=1)

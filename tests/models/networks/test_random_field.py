@@ -224,6 +224,122 @@ test_wrong_arguments_are_refused = refusals(
 )
 
 
+def changed(field, f, at, by):
+    """The field with one entry of one factor changed."""
+    factors = [(nodes, np.array(table)) for nodes, table in field.log_factors]
+    factors[f][1][tuple(at)] += by
+    return MarkovRandomField(factors, field.observed)
+
+
+def field_and_masks(rng, observed):
+    """A random field, one factor whole and others in part held, and all its masks."""
+    scopes = [("b", "a"), ("b", "c"), ("a",), ("c", "d"), ("d", "a")]
+    tables = [rng.normal(size=[SIZES[n] for n in own]) for own in scopes]
+    init = MarkovRandomField(list(zip(scopes, tables)), observed)
+    masks = [rng.random(table.shape) < rng.choice([0.0, 0.3, 0.6]) for table in tables]
+    masks[0][:] = True
+    keys = [own if len(own) > 1 else own[0] for own in scopes]
+    return init, masks, {key: mask for key, mask in zip(keys, masks) if mask.any()}
+
+
+@pytest.mark.parametrize("observed", [["a", "b", "c", "d"], ["b", "d", "c"]])
+def test_held_entries_keep_their_bits_and_the_rest_is_at_the_maximum(observed, rng):
+    init, masks, fixed = field_and_masks(rng, observed)
+    if len(observed) == 4:  # of the mask True, too
+        fixed["b", "a"] = True
+    X = random_rows(rng, [SIZES[n] for n in observed], 40)
+    w, smoothing = rng.uniform(0.5, 2.0, size=40), 0.7
+    fit = quiet(
+        MarkovRandomField.fit,
+        *(X, init.scopes, observed),
+        **{"weights": w, "smoothing": smoothing, "init": init, "fixed": fixed},
+        **{"tol": 1e-12, "max_iter": 5000},
+    )
+    trace = fit.fit_result.objective_history
+    assert (np.diff(trace) >= -1e-11 * (1.0 + np.abs(trace[1:]))).all()
+    assert trace[-1] > trace[0]
+    order = {own: k for k, own in enumerate(map(frozenset, fit.scopes))}
+    place = [order[frozenset(own)] for own in init.scopes]
+    for k, (nodes, table) in zip(place, init.log_factors):
+        own, found = fit.log_factors[k]
+        found = np.transpose(found, [own.index(name) for name in nodes])
+        mask = masks[place.index(k)]
+        np.testing.assert_array_equal(found[mask], table[mask])
+
+    def objective(field):
+        log_z = field.log_partition(method="exact")
+        even = sum(table.mean() for _, table in field.log_factors) - log_z
+        return w @ field.log_prob(X) + smoothing * even
+
+    assert objective(fit) == pytest.approx(trace[-1], rel=1e-9)
+    for k, (nodes, _), mask in zip(place, init.log_factors, masks):
+        axes = [nodes.index(name) for name in fit.log_factors[k][0]]
+        for at in np.argwhere(~np.transpose(mask, axes)):
+            ends = [objective(changed(fit, k, at, h)) for h in (1e-4, -1e-4)]
+            assert abs(ends[0] - ends[1]) / 2e-4 < 1e-2
+
+
+def test_one_step_of_one_factor_ends_at_the_maximum(rng):
+    init = MarkovRandomField([(("a", "b"), 3.0 * rng.normal(size=(2, 3)))])
+    mask = np.array([[True, False, False], [False, True, False]])
+    X = np.concatenate([np.argwhere(~mask), [[0, 0], *rng.integers(2, size=(20, 2))]])
+    fit = quiet(
+        MarkovRandomField.fit,
+        *(X, init.scopes),
+        **{"init": init, "fixed": {("a", "b"): mask}, "smoothing": 0, "max_iter": 1},
+    )
+    seen = np.zeros((2, 3))
+    np.add.at(seen, tuple(X.T), 1 / len(X))
+    np.testing.assert_allclose(fit.marginal(["a", "b"])[~mask], seen[~mask], rtol=1e-9)
+
+
+def test_the_count_without_held_entries_is_the_rank_of_the_law(rng):
+    init, _, masks = field_and_masks(rng, list(SIZES))
+    X = np.array(list(np.ndindex(*SIZES.values())))
+    for fixed in (masks, {}, ["a", ("d", "a")], init._holdable().keys()):
+        given = dict(fixed) if isinstance(fixed, dict) else dict.fromkeys(fixed, True)
+        start = {"init": init, "fixed": fixed, "max_iter": 1}
+        fit = quiet(MarkovRandomField.fit, X, init.scopes, list(SIZES), **start)
+        law = []
+        for f, (nodes, table) in enumerate(init.log_factors):
+            mask = given.get(nodes if len(nodes) > 1 else nodes[0], False)
+            for at in np.argwhere(~np.broadcast_to(mask, table.shape)):
+                ends = [changed(init, f, at, h).log_prob(X) for h in (1e-4, -1e-4)]
+                law.append(np.subtract(*ends))
+        rank = np.linalg.matrix_rank(np.array(law), tol=1e-8) if law else 0
+        assert fit.n_parameters == rank
+        again = MarkovRandomField.from_spec(fit.get_spec())
+        assert again.n_parameters == rank
+        total = fit.log_prob(X).sum()
+        assert fit.aic(X) == pytest.approx(2 * rank - 2 * total)
+        assert fit.bic(X) == pytest.approx(np.log(len(X)) * rank - 2 * total)
+
+
+def test_starts_of_other_fields_and_hopeless_ones_are_refused(rng):
+    table = np.array([[0.0, 1.0], [0.5, 0.0]])
+    init = MarkovRandomField([(("a", "b"), table), ("a", [0.0, 1.0])])
+    zeros = MarkovRandomField([(("a", "b"), [[0.0, -np.inf], [0.0, 0.0]])])
+    twice = MarkovRandomField([(("a", "b"), table), (("b", "a"), table)])
+    X, fit = [[0, 0], [1, 1], [0, 0]], MarkovRandomField.fit
+    mask = {("a", "b"): [[False, True], [False, False]]}
+    bare = {"smoothing": 0.0}
+    for call, match in [
+        (lambda: fit(X, [("a", "b")], init=init), "scopes=init.scopes"),
+        (lambda: fit(X, init.scopes, init=BayesNet([("a", [1.0])])), "init="),
+        (lambda: fit(X, init.scopes, fixed=["a"]), "give it by init="),
+        (lambda: fit(X, init.scopes, init=init, fixed=["b"]), "what can stay is"),
+        (lambda: fit(X, init.scopes, init=init, fixed={"a": [True]}), "shape"),
+        (lambda: fit(X, zeros.scopes, init=zeros), "smoothing=0.01; set it to 0"),
+        (lambda: fit([[0, 1]], zeros.scopes, init=zeros, **bare), "probability 0"),
+        (lambda: fit(X, twice.scopes, init=twice, fixed=mask), "nodes twice"),
+        (lambda: fit(X, init.scopes, init=init, fixed=mask, **bare), "in no row"),
+    ]:
+        refused(call, match)
+    kept = fit([[0, 0], [1, 0], [1, 1]], zeros.scopes, init=zeros, fixed=mask, **bare)
+    np.testing.assert_allclose(kept.marginal(["a", "b"]), [[1 / 3, 0], [1 / 3, 1 / 3]])
+    refused(lambda: kept.n_parameters, "forbids combinations")
+
+
 def test_one_scope_needs_no_list(rng):
     X = rng.integers(0, 2, size=(20, 1))
     field = MarkovRandomField.fit(X, "ab")
