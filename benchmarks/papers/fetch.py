@@ -145,10 +145,11 @@ SOURCES = [
 
 
 def found(folder, *names):
-    """Path of the first of the names that the folder holds."""
+    """Path of the first of the names that the folder holds, or a folder of it."""
     for name in names:
-        if (Path(folder) / name).exists():
-            return Path(folder) / name
+        for path in (Path(folder) / name, *sorted(Path(folder).rglob(name))):
+            if path.exists():
+                return path
     here = Path(__file__).name
     raise SystemExit(
         f"{folder} holds no {' and no '.join(names)}; {here} says where to get it"

@@ -775,3 +775,14 @@ def test_a_cheap_experiment_gives_the_numbers_of_the_page(name, tmp_path):
                 assert abs(float(found) - float(mean)) <= 0.5 * float(tolerance) + 1e-9
                 compared += 1
     assert compared >= 16
+
+
+def test_data_are_found_where_the_check_finds_them(load, tmp_path):
+    found = load("fetch").found
+    (tmp_path / "webkb").mkdir()
+    (tmp_path / "webkb" / "webkb.csv.gz").touch()
+    (tmp_path / "brown.csv.gz").touch()
+    for name in ("webkb.csv.gz", "brown.csv.gz"):
+        assert found(tmp_path, "other.csv", name).name == name
+    with pytest.raises(SystemExit, match=r"holds no other\.csv"):
+        found(tmp_path, "other.csv")
