@@ -93,7 +93,10 @@ class QuasiNewton(Generic[P]):
             way = self._way(slope)
         else:
             following = step(point)[1] if following is None else following
-            way = space.pack(following) - at
+            try:
+                way = space.pack(following) - at
+            except np.linalg.LinAlgError:  # its covariances have no coordinates here
+                way = np.zeros_like(at)
         gain = float(slope @ way)
         if gain > 0.0:
             way *= min(1.0, _FARTHEST / float(np.abs(way).max()))
