@@ -61,7 +61,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """What messages call its columns."""
+        """Name of its columns in messages."""
         if self.names:
             return called("column", range(len(self.names)), list(self.names))
         return called("column", self.columns)
@@ -74,7 +74,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of its kind in messages."""
         if isinstance(self.kind, ConjugatePrior):
             return type(self.kind).__name__
         return str(self.kind.__name__)

@@ -111,5 +111,5 @@ def at_level(margin, level):
 
 
 def free_margin(margin):
-    """How far below the level margins are free: that to the prior's mean margin."""
+    """Distance of the level from the mean margin, above which nothing is lost."""
     return margin.level - margin.prior_mean

@@ -263,7 +263,7 @@ def merged_by_moves(counts: Array, n_groups: int) -> NDArray[np.intp]:
 
 
 def _moved(counts, a, b, axis):
-    """What row or column b adds to a when they are merged."""
+    """Counts that row or column b adds to a when they are merged."""
     more = np.zeros(counts.shape)
     if axis == 0:
         more[a] = counts[b]

@@ -295,7 +295,7 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         return found, self._observations(found)
 
     def with_component_states(self) -> HiddenMarkovModel:
-        """The same law with a state for every component of the states' mixtures.
+        """Return the same law with a state for every component of the states' mixtures.
 
         Returns
         -------
