@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 
 # options that choose units, or say where files are: results do not depend on them
-FREE = ("out", "draws", "rows", "tasks", "features", "scenarios")
+FREE = ("out", "draws", "rows", "tasks", "features", "scenarios", "set")
 
 
-def parser(doc, draws, data=None):
+def parser(doc, draws, data=None, required=True):
     """Options that all scripts have; `data` says what the folder holds, if one must."""
     out = argparse.ArgumentParser(description=doc.splitlines()[0])
     if data is not None:
-        out.add_argument("--data", required=True, help=f"folder with {data}")
+        out.add_argument("--data", required=required, help=f"folder with {data}")
     out.add_argument("--out", default="bench_results", help="folder for the results")
     out.add_argument("--draws", "--splits", type=int, default=draws, help="how many")
     out.add_argument("--seed", type=int, default=0)
@@ -55,11 +55,23 @@ def run(name, options, units, work):
 
     for row in rows:
         done.setdefault(key(row), []).append(row)
+    most = max((int(row["draw"]) for row in rows if "draw" in row), default=-1)
+    if most >= options.draws:
+        raise SystemExit(
+            f"{path} has {most + 1} draws, and {options.draws} are asked for: give "
+            f"--draws {most + 1}, or another --out"
+        )
     missing = [unit for unit in units if key(unit) not in done]
     start = shown = time.perf_counter()
     for count, unit in enumerate(missing, 1):
         begin = time.perf_counter(), time.process_time()
-        found = work(**unit)
+        try:
+            found = work(**unit)
+        except KeyboardInterrupt:
+            raise SystemExit(
+                f"\ninterrupted at {count} of {len(missing)}; {path} has what is "
+                "done: the same command goes on from there"
+            ) from None
         found = [found] if isinstance(found, dict) else found
         done[key(unit)] = [{**unit, **row} for row in found]
         rows += done[key(unit)]

@@ -158,18 +158,21 @@ def main():
         for kind in options.features
         for task in options.tasks
     ]
-    records = run("digits_clutter", options, units, work)
+    name = "digits_clutter"
+    if options.rates != [0.01]:
+        name += "".join(f"_{rate:g}" for rate in options.rates)
+    records = run(name, options, units, work)
     head = ["features", "method", *options.tasks, "window within a cell"]
     lines = []
     for kind in options.features:
-        for name in METHODS:
-            own = [r for r in records if (r["features"], r["row"]) == (kind, name)]
+        for method in METHODS:
+            own = [r for r in records if (r["features"], r["row"]) == (kind, method)]
             errors = (100 * column(own, "test", task=task) for task in options.tasks)
             cells = [mean_and_error(each, 1) for each in errors]
             place = f"{100 * column(own, 'found').mean():.0f} %"
-            lines.append([kind, name, *cells, place])
-    table("digits_clutter", options, head, lines)
-    draw(records, f"{options.out}/digits_clutter.png")
+            lines.append([kind, method, *cells, place])
+    table(name, options, head, lines)
+    draw(records, f"{options.out}/{name}.png")
 
 
 if __name__ == "__main__":

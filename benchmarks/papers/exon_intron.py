@@ -21,7 +21,7 @@ from _precomputed import chosen_error, compared, head_of
 from _results import column, parser, run, table
 from fetch import found
 
-FILES = ("exon_intron.fasta.gz", "hs3d_true_donors.csv.gz")
+FILES = {"nematode": "exon_intron.fasta.gz", "human": "hs3d_true_donors.csv.gz"}
 SIZE = 250  # sequences of each class on each side
 TRIM = 6  # letters left out at both ends of whole sequences
 EXON, INTRON = slice(3, 67), slice(76, 140)  # of windows with GT at 70 and 71
@@ -44,11 +44,12 @@ BASE = "3-mers"
 CURVE = [f"least error at C = {C:g}" for C in PENALTIES]
 
 
-def load(folder):
+def load(folder, which=None):
     """Exons and introns, each a list of (group, letters), and the name of the set."""
-    path = found(folder, *FILES)
+    names = FILES.values() if which is None else (FILES[which],)
+    path = found(folder, *names)
     pairs = {"exon": [], "intron": []}
-    if path.name == FILES[0]:
+    if path.name == FILES["nematode"]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:
                 if line.startswith(">"):
@@ -160,8 +161,13 @@ def main():
     """Run the draws; write the table, its numbers and a figure."""
     from sklearn.exceptions import ConvergenceWarning
 
-    options = parser(__doc__, 10, " or ".join(FILES)).parse_args()
-    exons, introns, title = load(options.data)
+    out = parser(__doc__, 10, " or ".join(FILES.values()))
+    sets = list(FILES)
+    out.add_argument(
+        "--set", choices=sets, help="of both (default: nematode if it is there)"
+    )
+    options = out.parse_args()
+    exons, introns, title = load(options.data, options.set)
     name = f"exon_intron_{title}"
 
     def work(draw):

@@ -167,14 +167,18 @@ def main():
     """Run the tasks draw by draw."""
     from sklearn.exceptions import ConvergenceWarning
 
-    out = parser(__doc__, 2, "hk_signal.csv.gz")
+    out = parser(__doc__, 2, "hk_signal.csv.gz, for motifs", required=False)
     out.add_argument("--train", type=int, default=600, help="sequences to train")
     out.add_argument("--test", type=int, default=4000, help="rows to test")
     out.add_argument("--images", type=int, default=120, help="images to train")
     out.add_argument("--starts", type=int, default=2)
     out.add_argument("--tasks", nargs="*", default=list(ORDERS), choices=list(ORDERS))
     options = out.parse_args()
-    signals = read_signals(options.data, FACTORS) if "motifs" in options.tasks else {}
+    signals = {}
+    if "motifs" in options.tasks:
+        if options.data is None:
+            out.error("motifs need --data; --tasks digits needs none")
+        signals = read_signals(options.data, FACTORS)
 
     def data_of(task, name, rng):
         if task == "motifs":

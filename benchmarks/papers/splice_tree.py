@@ -27,7 +27,7 @@ import numpy as np
 from _results import column, mean_and_error, parser, run, table
 from fetch import found
 
-FILES = ("human_sites.csv.gz", "statlog_dna.npz")
+FILES = {"human": "human_sites.csv.gz", "primate": "statlog_dna.npz"}
 TRAIN = 200  # rows of each class
 TRUE_TEST, FALSE_TEST = 1192, 3532
 WINDOW = slice(58, 83)
@@ -62,10 +62,11 @@ SHOWN = next(iter(SETTINGS))
 CLASSES = ("false", "true")
 
 
-def load(folder):
+def load(folder, which=None):
     """Codes 0..3 (n, 25), whether each row is a true site, and the name of the set."""
-    path = found(folder, *FILES)
-    if path.name == FILES[0]:
+    names = FILES.values() if which is None else (FILES[which],)
+    path = found(folder, *names)
+    if path.name == FILES["human"]:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             rows = [row for row in csv.DictReader(stream) if row["site"] == "donor"]
         letters = np.array([list(row["sequence"][WINDOW]) for row in rows])
@@ -196,8 +197,13 @@ def one_draw(codes, true, rng):
 
 def main():
     """Run the draws; write the tables, their numbers, a figure of the first draw."""
-    options = parser(__doc__, 10, " or ".join(FILES)).parse_args()
-    codes, true, title = load(options.data)
+    out = parser(__doc__, 10, " or ".join(FILES.values()))
+    sets = list(FILES)
+    out.add_argument(
+        "--set", choices=sets, help="of both (default: human if it is there)"
+    )
+    options = out.parse_args()
+    codes, true, title = load(options.data, options.set)
     name = f"splice_tree_{title}"
 
     def work(draw):

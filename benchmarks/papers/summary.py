@@ -34,10 +34,11 @@ def line(claim, folder):
     """Cells of a line of the summary."""
     here = " ".join(claim["here"].split())
     here = re.sub(r"{([^}]*)}", lambda found: cell(folder, found[1]), here)
-    run = json.loads((folder / f"{claim['run']}.json").read_text("utf-8"))
-    command = run["command"].replace("benchmarks/papers/", "").split(" --out")[0]
-    command = re.sub(r"--data \S+", "--data FOLDER", command)
-    spent = run.get("processor", run["seconds"])
+    names = [claim["run"]] if isinstance(claim["run"], str) else claim["run"]
+    runs = [json.loads((folder / f"{n}.json").read_text("utf-8")) for n in names]
+    commands = [_command(run, claim.get("only", "")) for run in runs]
+    spent = sum(run.get("processor", run["seconds"]) for run in runs)
+    run = runs[0]
     word = next(v for v in VERDICTS if claim["verdict"].startswith(v))
     link = f":ref:`{claim['where']} <reproduction-{claim['label']}>`"
     return {
@@ -45,23 +46,42 @@ def line(claim, folder):
         "printed": claim["printed"],
         "here": here,
         "verdict": f"**{word}**{claim['verdict'][len(word) :]}",
-        "command": f"``{command}``",
+        "command": "; ".join(f"``{command}``" for command in dict.fromkeys(commands)),
         "data": claim["data"],
         "minutes": f"{spent / 60:.2g}" if spent else "",
         "run": f"{run['date']}, {run['commit']}" + ", earlier" * ("earlier" in run),
     }
 
 
+def _command(run, only):
+    """How a run was called, without folders; `only` are the options of a part of it."""
+    command = run["command"].replace("benchmarks/papers/", "").split(" --out")[0]
+    command = re.sub(r"--data \S+", "--data FOLDER", command)
+    return f"{command} {only}".strip()
+
+
 def main():
-    """Write the summary, and say how often each verdict is."""
+    """Write the summary, and how often each verdict is for each paper."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("folder", nargs="?", type=Path, default=HOME)
     folder = options.parse_args().folder
     claims = CLAIMS["claim"]
     write_rows(folder / "summary.csv", [line(claim, folder) for claim in claims])
-    for verdict in VERDICTS:
-        n = sum(claim["verdict"].startswith(verdict) for claim in claims)
-        print(f"{verdict}: {n} of {len(claims)}")
+    papers = dict.fromkeys(claim["where"].split(",")[0] for claim in claims)
+    rows = [
+        {"paper": paper}
+        | {verdict: _count(claims, paper, verdict) for verdict in VERDICTS}
+        for paper in (*papers, "")
+    ]
+    rows[-1]["paper"] = "together"
+    write_rows(folder / "verdicts.csv", rows)
+    print(rows[-1])
+
+
+def _count(claims, paper, verdict):
+    """Claims of a paper, "" for all, of this verdict."""
+    own = [claim for claim in claims if claim["where"].startswith(paper)]
+    return sum(claim["verdict"].startswith(verdict) for claim in own)
 
 
 if __name__ == "__main__":
