@@ -22,6 +22,7 @@ from fetch import found
 
 CELL, WINDOW = 4, (7, 7)
 LATENT_SVM = "latent SVM"
+RATES = [0.01, 0.1]  # C / n, chosen by validation
 TOGETHER = "all classes"
 # row: order, solver, init
 METHODS = {
@@ -40,7 +41,7 @@ def arguments():
     out = parser(__doc__, 5, "digits_on_clutter.npz")
     out.add_argument("--train", type=int, default=40, help="images of each class")
     out.add_argument("--starts", type=int, default=4)
-    out.add_argument("--rates", type=float, nargs="*", default=[0.01, 0.1])
+    out.add_argument("--rates", type=float, nargs="*", default=RATES)
     kinds = ("gradients", "pixels")
     out.add_argument("--features", nargs="*", default=list(kinds), choices=kinds)
     tasks = [*(f"digit {k}" for k in range(6)), TOGETHER]
@@ -159,7 +160,7 @@ def main():
         for task in options.tasks
     ]
     name = "digits_clutter"
-    if options.rates != [0.01]:
+    if options.rates != RATES:
         name += "".join(f"_{rate:g}" for rate in options.rates)
     records = run(name, options, units, work)
     head = ["features", "method", *options.tasks, "window within a cell"]
