@@ -55,7 +55,8 @@ def run(name, options, units, work):
 
     for row in rows:
         done.setdefault(key(row), []).append(row)
-    most = max((int(row["draw"]) for row in rows if "draw" in row), default=-1)
+    numbers = [_value(row.get("draw", row.get("split"))) for row in rows]
+    most = max((k for k in numbers if isinstance(k, int)), default=-1)
     if most >= options.draws:
         raise SystemExit(
             f"{path} has {most + 1} draws, and {options.draws} are asked for: give "

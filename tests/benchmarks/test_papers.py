@@ -280,32 +280,33 @@ class Work:
 
 def test_an_interrupted_run_goes_on_where_it_was(load, tmp_path, capsys):
     results = load("_results")
-    whole = results.run("whole", options(tmp_path), units(3), Work())
+    whole = results.run("whole", options(tmp_path, "--draws", "3"), units(3), Work())
     first = Work(fails_at=3)
-    with pytest.raises(KeyboardInterrupt):
-        results.run("part", options(tmp_path), units(3), first)
+    with pytest.raises(SystemExit, match=r"interrupted at 4 of 6.*goes on from there"):
+        results.run("part", options(tmp_path, "--draws", "3"), units(3), first)
     kept = (tmp_path / "part.csv").read_text("utf-8").splitlines()
     assert len(kept) == 1 + 2 * 3
     second = Work()
-    found = results.run("part", options(tmp_path), units(3), second)
+    found = results.run("part", options(tmp_path, "--draws", "3"), units(3), second)
     every = [tuple(unit.values()) for unit in units(3)]
     assert first.calls + second.calls == every
     np.testing.assert_equal(found, whole)
     assert found[0]["value"] == 1 / 3 and np.isnan(found[0]["empty"])
     third = Work()
     np.testing.assert_equal(
-        results.run("part", options(tmp_path), units(3), third), whole
+        results.run("part", options(tmp_path, "--draws", "3"), units(3), third), whole
     )
     assert not third.calls and "delete it to run again" in capsys.readouterr().err
 
 
-def test_more_draws_are_added_and_fewer_are_taken(load, tmp_path):
+def test_more_draws_are_added_and_fewer_are_refused(load, tmp_path):
     results = load("_results")
     results.run("one", options(tmp_path), units(2), Work())
     work = Work()
     found = results.run("one", options(tmp_path, "--draws", "3"), units(3), work)
     assert work.calls == [(2, "a"), (2, "b")] and len(found) == 12
-    assert len(results.run("one", options(tmp_path), units(1), Work())) == 4
+    with pytest.raises(SystemExit, match="has 3 draws, and 2 are asked for: give --dr"):
+        results.run("one", options(tmp_path), units(1), Work())
 
 
 @pytest.mark.parametrize("words", [("--seed", "1"), ("--steps", "4")])
@@ -493,7 +494,7 @@ SCRIPTS = {
         )
         + ("--features", "pixels"),
         {},
-        ("digits_clutter",),
+        ("digits_clutter_0.01",),
     ),
 }
 LONG = {
@@ -786,3 +787,35 @@ def test_data_are_found_where_the_check_finds_them(load, tmp_path):
         assert found(tmp_path, "other.csv", name).name == name
     with pytest.raises(SystemExit, match=r"holds no other\.csv"):
         found(tmp_path, "other.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [("splice_tree", ("human", "primate")), ("exon_intron", ("nematode", "human"))],
+)
+def test_a_folder_of_both_sets_has_a_choice(name, sets, load, monkeypatch):
+    script, asked = load(name), []
+
+    def found(folder, *names):
+        asked.append(names)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(script, "found", found)
+    for which in (None, *sets):
+        with pytest.raises(FileNotFoundError):
+            script.load("folder", which)
+    first, second = (script.FILES[which] for which in sets)
+    assert asked == [(first, second), (first,), (second,)]
+
+
+def test_a_claim_counts_all_its_runs(load):
+    summary = load("summary")
+    claims = summary.CLAIMS["claim"]
+    several = next(c for c in claims if c["label"] == "anomaly-latent")
+    found = summary.line(several, summary.HOME)
+    assert "--latent" in found["command"] and "--onward" in found["command"]
+    part = next(c for c in claims if c["label"] == "curves")
+    assert "--rows curves" in summary.line(part, summary.HOME)["command"]
+    total = summary._count(claims, "", "")
+    papers = {claim["where"].split(",")[0] for claim in claims}
+    assert sum(summary._count(claims, paper, "") for paper in papers) == total
