@@ -49,7 +49,7 @@ SOURCES = [
     Source(
         "human_sites.csv.gz",
         "anomaly_splice.py, splice_partial.py, splice_tree.py",
-        "github.com/OluwadareLab/EnsembleSplice, folder of Homo sapiens "
+        "https://github.com/OluwadareLab/EnsembleSplice, folder of Homo sapiens "
         "(Akpokiro, Martin & Oluwadare 2022)",
         "none stated",
         "site (donor, acceptor), label, split, sequence: 8000 true and 8000 false "
@@ -81,7 +81,7 @@ SOURCES = [
     Source(
         "exon_intron.fasta.gz",
         "exon_intron.py",
-        "github.com/KorfLab/datacore, project_gendl, exons1 and introns1 (WormBase)",
+        "https://github.com/KorfLab/datacore, project_gendl, exons1 and introns1 (WormBase)",
         "MIT",
         "records >kind|transcript|number and one line of letters: a sample of 10000 "
         "distinct exons and as many introns of 24 letters or more",
@@ -91,7 +91,7 @@ SOURCES = [
     Source(
         "hs3d_true_donors.csv.gz",
         "exon_intron.py",
-        "github.com/hudan42/Position-Weight-Matrix-PWM, EI_true.seq of HS3D "
+        "https://github.com/hudan42/Position-Weight-Matrix-PWM, EI_true.seq of HS3D "
         "(Pollastro & Rampone 2002)",
         "none stated",
         "genbank_entry, position, sequence of 140 letters, GT at 70: all 2796",
@@ -101,7 +101,7 @@ SOURCES = [
     Source(
         "brown.csv.gz",
         "language_model.py",
-        "github.com/nltk/nltk_data, packages/corpora/brown.zip (Francis & Kucera)",
+        "https://github.com/nltk/nltk_data, packages/corpora/brown.zip (Francis & Kucera)",
         "non-commercial use",
         "document, category, n_sentences, n_tokens, text: words without their tags, a "
         "space between, </s> after a sentence",
@@ -122,7 +122,7 @@ SOURCES = [
     Source(
         "hk_signal.csv.gz",
         "motifs_pbm.py",
-        "github.com/connersk/DREAM5-CNN, data (Weirauch et al. 2013)",
+        "https://github.com/connersk/DREAM5-CNN, data (Weirauch et al. 2013)",
         "none stated, public challenge",
         "sequence (the 35 letters that vary), then the raw signal of each of 20 "
         "factors on the array HK, empty where the spot is flagged",
