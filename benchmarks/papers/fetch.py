@@ -81,7 +81,8 @@ SOURCES = [
     Source(
         "exon_intron.fasta.gz",
         "exon_intron.py",
-        "https://github.com/KorfLab/datacore, project_gendl, exons1 and introns1 (WormBase)",
+        "https://github.com/KorfLab/datacore, project_gendl, exons1 and introns1 "
+        "(WormBase)",
         "MIT",
         "records >kind|transcript|number and one line of letters: a sample of 10000 "
         "distinct exons and as many introns of 24 letters or more",
@@ -101,7 +102,8 @@ SOURCES = [
     Source(
         "brown.csv.gz",
         "language_model.py",
-        "https://github.com/nltk/nltk_data, packages/corpora/brown.zip (Francis & Kucera)",
+        "https://github.com/nltk/nltk_data, packages/corpora/brown.zip "
+        "(Francis & Kucera)",
         "non-commercial use",
         "document, category, n_sentences, n_tokens, text: words without their tags, a "
         "space between, </s> after a sentence",
