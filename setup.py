@@ -60,6 +60,7 @@ EXTENSIONS = {
     "mixture": [RBF_LOOPS],
     "machines/sparse_gram": [],
     "entropies": [RBF_LOOPS],
+    "softmax": [RBF_LOOPS],
     "latent_trees": [],
     "margin_ascent": [],
     "motifs": [],

@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from maxent._core import softmax
 from maxent._optimize.truncated_newton import newton_direction
 from maxent._partitions.partition_checks import rows_of_weight, sample_of
 from maxent._support.compiling import compiled
@@ -26,6 +26,7 @@ from maxent._support.results import Report, Status, tell
 Array = NDArray[np.float64]
 
 _LEAST_SPREAD = 1e-8  # of a column's, below which the rounding of sums over rows counts
+_CACHED = 50_000  # entries of X in the cache of a core
 _SAMPLE = 1000  # rows that tell where columns lie
 
 
@@ -55,30 +56,46 @@ class SparseRows:
 
 
 class DenseRows:
-    """Loss passes over dense rows: matrix products."""
+    """Loss passes over dense rows: matrix products, and compiled loops between them.
+
+    A few rows at a time, which both products then find in cache.
+    """
 
     def __init__(self, X, y, w, K):
-        self.X, self.y, self.w = X, y, w
-        self.P = np.empty((len(X), K))
+        X, P = np.ascontiguousarray(X), np.empty((len(X), K))
+        parts = _parts(X)
+        scores = np.empty((parts[0].stop if parts else 0, K))
+        self._parts = [
+            (X[part], y[part], w[part], P[part], scores[: len(X[part])])
+            for part in parts
+        ]
+        self.X, self.y = X, y
 
     def value_gradient(self, W, b):
-        s = self.X @ W + b
-        own = s[np.arange(len(s)), self.y]
-        top = logsumexp(s, axis=1)
-        self.P = np.exp(s - top[:, None])
-        R = self.w[:, None] * self.P
-        R[np.arange(len(s)), self.y] -= self.w
-        return float(self.w @ (top - own)), self.X.T @ R, R.sum(axis=0)
+        loss, G, g = 0.0, np.zeros_like(W), np.zeros_like(b)
+        for X, y, w, P, s in self._parts:
+            np.matmul(X, W, out=s)
+            loss += softmax.residuals(s, b, y, w, P, g)
+            G += X.T @ s
+        return loss, G, g
 
     def hessian_product(self, V, v):
-        t = self.X @ V + v
-        t = self.P * (t - (self.P * t).sum(axis=1, keepdims=True))
-        t *= self.w[:, None]
-        return self.X.T @ t, t.sum(axis=0)
+        H, h = np.zeros_like(V), np.zeros_like(v)
+        for X, _, w, P, u in self._parts:
+            np.matmul(X, V, out=u)
+            softmax.curvatures(u, v, P, w, h)
+            H += X.T @ u
+        return H, h
 
     def diagonal(self, shape):
-        R = self.w[:, None] * self.P * (1.0 - self.P)
-        return (self.X * self.X).T @ R, R.sum(axis=0)
+        D, d = np.zeros(shape), np.zeros(shape[1])
+        for X, _, w, P, R in self._parts:
+            np.subtract(1.0, P, out=R)
+            R *= P
+            R *= w[:, None]
+            D += np.square(X).T @ R
+            d += R.sum(axis=0)
+        return D, d
 
 
 def rows_of(X, y, w, n_classes):
@@ -116,8 +133,19 @@ def moved(X, origin):
 
 def sums_of_columns(X, w):
     """Sum of weights, weighted sums of the columns, and of their squares."""
-    squares = X.multiply(X) if sp.issparse(X) else X * X
-    return float(w.sum()), np.asarray(w @ X), np.asarray(w @ squares)
+    if sp.issparse(X):
+        squares = np.asarray(w @ X.multiply(X))
+    else:
+        squares = np.zeros(X.shape[1])
+        for part in _parts(X):
+            squares += w[part] @ np.square(X[part])
+    return float(w.sum()), np.asarray(w @ X), squares
+
+
+def _parts(X):
+    """Slices of dense rows that stay in cache."""
+    step = max(1, _CACHED // max(1, X.shape[1]))
+    return [slice(lo, lo + step) for lo in range(0, len(X), step)]
 
 
 def spreads(origin, total, first, second):
@@ -234,16 +262,19 @@ class ConditionalDual:
         """Weights of all classes, class 0 of two being zero."""
         W, b = self.split(x)
         if self.binary:
-            W = np.hstack([np.zeros_like(W), W])
-            b = np.concatenate([np.zeros(1), b])
-        return np.ascontiguousarray(W), np.ascontiguousarray(b)
+            both = np.zeros((self.d + 1, 2))
+            both[:-1, 1:], both[-1, 1:] = W, b
+            W, b = both[:-1], both[-1]
+        return W, b
 
     def _joined(self, W, b):
-        if self.binary:
-            W, b = W[:, 1:], b[1:]
-        if not self.intercept:
-            b = np.zeros_like(b)
-        return np.concatenate([W.ravel(), b]) / self.total
+        first = 1 if self.binary else 0
+        out = np.zeros((self.d + 1, self.columns))
+        out[:-1] = W[:, first:]
+        if self.intercept:
+            out[-1] = b[first:]
+        out /= self.total
+        return out.ravel()
 
     def _penalized(self, x):
         out = self.ridge * x
