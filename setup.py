@@ -36,6 +36,8 @@ EXTENSIONS = {
     "machines/uncertain_labels": [],
     "machines/dual_machine": [RBF_LOOPS],
     "machines/smo": [RBF_LOOPS],
+    "machines/pair_votes": [CORE + "machines/pair_loops.c"],
+    "machines/class_pairs": [RBF_LOOPS],
     "machines/coordinate": [],
     "machines/multiclass": [RBF_LOOPS],
     "trees/triangles": [RBF_LOOPS],

@@ -89,8 +89,8 @@ CASES = {
         # working sets end within tol, Newton steps far below it
         (MEDClassifier(), SAME_BY_WEIGHT),
         (MEDClassifier(margin="hinge"), SAME_BY_WEIGHT),
-        (MEDClassifier(kernel="linear"), ()),
-        (MEDClassifier(margin="logistic", bias=1.0), ()),
+        (MEDClassifier(kernel="linear", tol=1e-8), ()),
+        (MEDClassifier(margin="logistic", bias=1.0, tol=1e-8), ()),
         (MEDClassifier(tol=1e-10), ()),
         (MEDRegressor(), ()),
         (MEDRegressor("linear", margin="gaussian"), ()),

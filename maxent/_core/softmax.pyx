@@ -4,8 +4,8 @@
     gradient = X' R,     r_i = w_i (p_i - e_{y_i})
     Hessian V = X' T,    t_i = w_i p_i * (u_i - p_i' u_i),   u = X V
 
-Scores become r_i, and u_i becomes t_i, where they lie. A few rows at a time: nothing here looks for
-signals.
+Scores become r_i, and u_i becomes t_i, where they lie. A few rows at a time: nothing
+here looks for signals.
 """
 
 from libc.math cimport log

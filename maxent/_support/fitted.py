@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -96,7 +96,7 @@ def fresh_state(fit: _Fit) -> _Fit:
     @functools.wraps(fit)
     def fit_afresh(self: Any, *args: Any, **kwargs: Any) -> Any:
         _remove_fitted(self)
-        for name in _switches(type(self)):
+        for name in _switches(cast(Hashable, type(self))):
             check_bool(name, getattr(self, name))
         try:
             with np.errstate(under="ignore"):  # parameters that the caller has set
@@ -108,10 +108,11 @@ def fresh_state(fit: _Fit) -> _Fit:
     return cast(_Fit, fit_afresh)
 
 
-def _switches(cls):
+@functools.cache
+def _switches(cls: Hashable) -> tuple[str, ...]:
     """Names of the parameters whose default is a boolean."""
-    parameters = inspect.signature(cls).parameters.values()
-    return [p.name for p in parameters if isinstance(p.default, bool)]
+    parameters = inspect.signature(cast(Any, cls)).parameters.values()
+    return tuple(p.name for p in parameters if isinstance(p.default, bool))
 
 
 def _is_fitted_name(name):

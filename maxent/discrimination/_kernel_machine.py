@@ -38,8 +38,8 @@ from maxent.discrimination.grams.kernel_parameters import (
     warn_of_one_entry,
 )
 from maxent.discrimination.grams.vector_kernels import (
+    KernelValues,
     VectorKernel,
-    apply_kernel,
     kernel_of_rows,
 )
 
@@ -219,9 +219,11 @@ class KernelMachineMixin(CertifiedState):
         n, d = data.shape
         if sp.issparse(data):  # of documents a matrix of inner products costs more
             return n > (100 if d > n else 2000)
-        # hinges take the interior point, which costs more per column
+        # hinges take the interior point, which costs more per row and per column
         smooth = problem.margin.unit_potential.smooth
-        return n > 400 and n > 4 * d and d <= (2000 if smooth else 500)
+        return n > max(400 if smooth else 1000, 4 * d) and d <= (
+            2000 if smooth else 500
+        )
 
     def _gamma(self, data, sample):
         """Number for gamma; a kernel without one costs no pass over the data."""
@@ -310,40 +312,32 @@ class KernelMachineMixin(CertifiedState):
     def _scores(self, X, outputs):
         """Decision values (n, outputs) of validated features."""
         self._check_fitted_arrays(outputs)
-        return self._finite_scores(X, self._raw_scores)
-
-    def _finite_scores(self, X, values_of):
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = values_of(X) + self.intercept_
+            scores = self._raw_scores(X) + self.intercept_
         if not np.isfinite(scores).all():
-            raise ValueError(
-                f"X has entries as large as {np.abs(X).max():.3g}, and decision values "
-                "overflow; scale X as the training rows were scaled."
-            )
+            self._refuse_overflow(X)
         return scores
+
+    def _refuse_overflow(self, X):
+        raise ValueError(
+            f"X has entries as large as {np.abs(X).max():.3g}, and decision values "
+            "overflow; scale X as the training rows were scaled."
+        )
 
     def _raw_scores(self, X):
         if self._has_kernel("linear"):
             return np.asarray(X @ self.coef_.T)
-        return self._kernel_sums(X, slice(None))
-
-    def _kernel_sums(self, X, part):
-        """Kernel values with some of the support vectors, by their coefficients."""
-        if self._has_kernel("precomputed"):
-            X, rows = X[:, self.support_[part]], None
-        else:
-            rows = self.support_vectors_[part]
         with single_threaded_blas():
-            return apply_kernel(
-                X,
-                rows,
-                self.dual_coef_[:, part].T,
-                self.kernel,
-                gamma=self.gamma_,
-                degree=self.degree,
-                coef0=self.coef0,
-                n_threads=effective_threads(self.n_jobs),
-            )
+            return self._kernel_values(X).times(self.dual_coef_.T)
+
+    def _kernel_values(self, X):
+        """KernelValues between rows and the support vectors."""
+        rows = self.support_vectors_
+        if self._has_kernel("precomputed"):
+            X, rows = X[:, self.support_], None
+        threads = effective_threads(self.n_jobs)
+        kernel = self.kernel, self.gamma_, self.degree, self.coef0
+        return KernelValues(X, rows, *kernel, threads)
 
     def _check_fitted_arrays(self, outputs, coefficients=None):
         """Check the arrays of `outputs` scores, of as many rows of coefficients."""

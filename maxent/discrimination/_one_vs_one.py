@@ -13,7 +13,9 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import scipy.sparse as sp
 
+from maxent._core.machines.pair_votes import pair_votes
 from maxent._optimize.rows import NEGATIVE, POSITIVE
 from maxent._support.fitted import check_fitted
 from maxent._support.results import (
@@ -33,12 +35,11 @@ from maxent._support.threads import (
 from maxent.discrimination._class_rows import others_keep_the_machine
 from maxent.discrimination._equal_rows import EqualRows
 from maxent.discrimination._far_rows import at_zero
+from maxent.discrimination.duals._short_pairs import SHORT, ShortPairs
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 from maxent.discrimination.grams.gram_store import ClassGrams
 
-_SCORES = 10_000_000  # values of pairs in memory at a time
-_SHORT = 100  # rows of a pair up to which an interior point costs more than all else
-_MANY_CLASSES = 10  # pairs of fewer take the time, and every digit, that it gives
+_VALUES = 5_000_000  # kernel values, or scores of pairs, in memory at a time
 _LONG = 2000  # rows of a pair whose solver looks whether it should stop
 
 
@@ -47,36 +48,18 @@ def pairs_of(n_classes):
     return list(combinations(range(n_classes), 2))
 
 
-def votes(scores, n_classes):
-    """Class scores (n, n_classes) from those of all pairs (n, n_pairs).
-
-    The votes for each class, and between classes of equally many the sums of the
-    scores, brought into (-1/3, 1/3).
-    """
-    total = np.zeros((len(scores), n_classes))
-    confidence = np.zeros_like(total)
-    for k, (i, j) in enumerate(pairs_of(n_classes)):
-        for_j = scores[:, k] > 0
-        total[:, j] += for_j
-        total[:, i] += ~for_j
-        confidence[:, j] += scores[:, k]
-        confidence[:, i] -= scores[:, k]
-    with np.errstate(over="ignore"):  # scores of a damaged model: a sure one
-        return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
-
-
-def pair_leads(scores, n_classes):
+def pair_leads(scores, votes):
     """By how much each class wins over the others (n, n_classes), from pair scores.
 
     The least of its scores against them: a distance from the boundary in margin units.
     Where no class wins against all others, by its lead in votes.
     """
-    least = np.full((len(scores), n_classes), np.inf)
-    for k, (i, j) in enumerate(pairs_of(n_classes)):
+    least = np.full(votes.shape, np.inf)
+    for k, (i, j) in enumerate(pairs_of(votes.shape[1])):
         least[:, j] = np.minimum(least[:, j], scores[:, k])
         least[:, i] = np.minimum(least[:, i], -scores[:, k])
     tied = least.max(axis=1) <= 0
-    least[tied] = lead_over_others(votes(scores[tied], n_classes))
+    least[tied] = lead_over_others(votes[tied])
     return least
 
 
@@ -140,28 +123,79 @@ class OneVsOneFit:
         Pairs are solved side by side where they share kernel values, unless a callback
         is to hear of them in their order.
         """
-        model, pairs, grams = self.model, pairs_of(self.m), None
-        threads = effective_threads(model.n_jobs) if callback is None else 1
-        if self.coef is None or self._has_few_rows():
-            kernel = model._kernel(self.data).held(model.cache_size)
-            extra = 0 if self.bias_prior == "flat" else 1
-            grams = ClassGrams(kernel, self.ends, model.cache_size, extra, threads)
         total, holds = nothing_solved(), True
+        left = list(enumerate(pairs_of(self.m)))
         with single_threaded_blas():  # entered once for all pairs
-            if grams is not None and grams.at_once > 1:
-                found = self._side_by_side(pairs, grams)
-            else:
-                found = self._one_by_one(pairs, grams, callback, total)
-            for result, bounded in found:
-                add(total, result)
-                holds &= bounded
-                stop = self._asks_to_stop(callback, total)
-                if stop or result.status is Status.STOPPED:
-                    total.status, holds = Status.STOPPED, False
-                    break
-        if holds:
+            kernel = self._shared_kernel()
+            if kernel is not None:
+                left, holds = self._solve_short(kernel, left, callback, total)
+            if left and total.status is not Status.STOPPED:
+                holds &= self._solve_others(kernel, left, callback, total)
+        if holds and total.status is not Status.STOPPED:
             self.loo_bound = float((self._of_all_rows() != 0).any(axis=0).mean())
         return total
+
+    def _shared_kernel(self):
+        """Kernel of all rows; None where linear machines of pairs do without."""
+        model, sizes = self.model, np.sort(np.diff(self.ends, prepend=0))
+        short = model.solver == "auto" and sizes[-2:].sum() <= SHORT
+        if self.coef is not None and not short:
+            return None
+        return model._kernel(self.data).held(model.cache_size)
+
+    def _solve_short(self, kernel, pairs, callback, total):
+        """Solve pairs of few rows: those left, and whether there is a bound of all."""
+        model, threads = self.model, effective_threads(self.model.n_jobs)
+        spec = kernel, self.ends, self.rows, self.tol
+        asked = model.solver in ("auto", "smo")
+        if not (asked and ShortPairs.serves(*spec, model.cache_size)):
+            return pairs, True
+        short, left, start = ShortPairs(*spec, model.max_iter, threads), [], 0
+        holds = bool(np.isfinite(self.margin.prior_mean))
+        for i in range(self.m - 1):
+            found = short.against_later(i, self.multipliers)
+            these = pairs[start : start + len(found)]
+            start += len(found)
+            solved = found[:, 0] > 0
+            left += [pair for pair, done in zip(these, solved, strict=True) if not done]
+            holds &= bool((found[solved, 6] > 0).all())
+            self.bias[[k for k, _ in these]] = found[:, 1]
+            add_solved(total, found[solved], self.tol)
+            if self._asks_to_stop(callback, total):
+                total.status = Status.STOPPED
+                break
+        if self.coef is not None:
+            self._add_weights()
+        return left, holds
+
+    def _add_weights(self):
+        """Weights of the pairs solved so far, for the linear kernel."""
+        each = [
+            self.multipliers[:, lo:hi] @ self.data[lo:hi]
+            for lo, hi in (self._ends(c) for c in range(self.m))
+        ]
+        for k, (i, j) in enumerate(pairs_of(self.m)):
+            self.coef[k] = each[i][j - 1] + each[j][i]
+
+    def _solve_others(self, kernel, pairs, callback, total):
+        """Solve pairs each by the solver that suits it; whether there is a bound."""
+        model, grams, holds = self.model, None, True
+        threads = effective_threads(model.n_jobs) if callback is None else 1
+        if kernel is not None:
+            extra = 0 if self.bias_prior == "flat" else 1
+            grams = ClassGrams(kernel, self.ends, model.cache_size, extra, threads)
+        if grams is not None and grams.at_once > 1:
+            found = self._side_by_side(pairs, grams)
+        else:
+            found = self._one_by_one(pairs, grams, callback, total)
+        for result, bounded in found:
+            add(total, result)
+            holds &= bounded
+            stop = self._asks_to_stop(callback, total)
+            if stop or result.status is Status.STOPPED:
+                total.status, holds = Status.STOPPED, False
+                break
+        return holds
 
     def _of_all_rows(self):
         """Multipliers of all rows, in the order of their classes."""
@@ -169,27 +203,21 @@ class OneVsOneFit:
             return self.multipliers
         return self.equal.spread(self.multipliers)
 
-    def _has_few_rows(self):
-        """True if working sets are faster for every pair of a linear machine."""
-        sizes = np.sort(np.diff(self.ends, prepend=0))
-        many = self.m >= _MANY_CLASSES and self.model.solver == "auto"
-        return many and sizes[-2:].sum() <= _SHORT
-
     def _one_by_one(self, pairs, grams, callback, total):
         """Yield the result of each pair, and whether it has a leave-one-out bound."""
-        for k in range(len(pairs)):
-            yield self._solve_pair(k, pairs[k], grams, _heard(callback, total))
+        for k, pair in pairs:
+            yield self._solve_pair(k, pair, grams, _heard(callback, total))
 
     def _side_by_side(self, pairs, grams):
         """Solve pairs in threads of their own; a list as `_one_by_one` yields it."""
         found = [None] * len(pairs)
 
-        def work(k, thread, stop):
+        def work(at, thread, stop):
             stopping = Listener(lambda report: stop.is_set())
-            i, j = pairs[k]
+            k, (i, j) = pairs[at]
             rows = sum(s.stop - s.start for s in (grams.slices[i], grams.slices[j]))
             heard = stopping if rows > _LONG else None
-            found[k] = self._solve_pair(k, pairs[k], grams, heard, thread)
+            found[at] = self._solve_pair(k, (i, j), grams, heard, thread)
 
         in_threads(work, len(pairs), grams.at_once)
         return found
@@ -294,6 +322,21 @@ def add(total, result):
         total.kkt_tol = result.kkt_tol
 
 
+def add_solved(total, found, kkt_tol):
+    """As :func:`add`, of pairs that have converged, by what ShortPairs says of them."""
+    if not len(found):
+        return
+    steps = total.n_iter + np.cumsum(found[:, 5]).astype(int)
+    objective = total.objective + np.cumsum(found[:, 2])
+    gap = total.gap + np.cumsum(found[:, 3])
+    total.history += zip(steps.tolist(), objective.tolist(), gap.tolist(), strict=True)
+    total.n_iter, total.objective, total.gap = total.history[-1]
+    total.unit += len(found)
+    worst = total.kkt_violation or 0.0
+    total.kkt_violation = max(worst, float(found[:, 4].max()))
+    total.kkt_tol = kkt_tol
+
+
 def _heard(callback, total):
     """Callback for the solver of one pair, which counts on from those before."""
     if callback is None:
@@ -313,22 +356,55 @@ def _heard(callback, total):
     return relayed(callback, change)
 
 
-def pair_scores(model, X, n_classes):
-    """Scores of all pairs (n, n_pairs) without biases, by the kernel of the model."""
-    ends = np.cumsum(model.n_support_)
-    each = []
-    for c in range(n_classes):
-        part = slice(ends[c] - model.n_support_[c], ends[c])
-        each.append(model._kernel_sums(X, part))
-    out = np.empty((X.shape[0], len(pairs_of(n_classes))))
-    for k, (i, j) in enumerate(pairs_of(n_classes)):
-        out[:, k] = each[i][:, j - 1] + each[j][:, i]
-    return out
+class PairDecisions:
+    """Decisions of the machines of all pairs of a fitted model.
 
+    Parameters
+    ----------
+    model : MEDClassifier
+        Its fitted arrays are checked.
+    n_classes : int
+    """
 
-def rows_at_once(n_classes):
-    """Rows whose scores for all pairs are in memory together."""
-    return max(1, _SCORES // n_classes**2)
+    def __init__(self, model, n_classes):
+        self.model, self.m = model, n_classes
+        self.threads = effective_threads(model.n_jobs)
+        self.first, self.coef = np.zeros(n_classes + 1, dtype=np.intp), None
+        if not model._has_kernel("linear"):
+            self.first[1:] = np.cumsum(model.n_support_)
+            self.coef = np.ascontiguousarray(model.dual_coef_, dtype=np.float64)
+
+    def votes(self, X, scores=None):
+        """Votes (n, n_classes) at rows; `scores` (n, n_pairs) takes those of the pairs.
+
+        The votes for each class, and between classes of equally many the sums of the
+        scores, brought into (-1/3, 1/3).
+        """
+        out = np.empty((X.shape[0], self.m))
+        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
+            for part, values in self._values(X):
+                held = None if scores is None else scores[part]
+                if not self._count(values, out[part], held):
+                    self.model._refuse_overflow(X)
+        return out
+
+    def _values(self, X):
+        """Blocks of rows and their kernel values, or their scores without biases."""
+        if self.coef is not None:
+            yield from self.model._kernel_values(X).blocks(_VALUES)
+            return
+        step = max(1, _VALUES // self.m**2)
+        for lo in range(0, X.shape[0], step):
+            part = slice(lo, lo + step)
+            yield part, np.asarray(X[part] @ self.model.coef_.T)
+
+    def _count(self, values, votes, scores):
+        """Fill the votes and the scores of one block; True if these are finite."""
+        if sp.issparse(values):
+            values = values.toarray()
+        bias = np.ascontiguousarray(self.model.intercept_, dtype=np.float64)
+        options = self.first, self.coef, bias, votes, scores, self.threads
+        return pair_votes(np.asarray(values, dtype=np.float64), *options)
 
 
 def check_support_counts(model, n_classes):

@@ -5,8 +5,6 @@ Which of the two, how they are fitted, and how pairs of classes decide.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -15,12 +13,10 @@ from maxent._support.typing import IntArray
 from maxent.discrimination._class_rows import leave_one_out_bound
 from maxent.discrimination._one_vs_one import (
     OneVsOneFit,
+    PairDecisions,
     check_support_counts,
     lead_over_others,
     pair_leads,
-    pair_scores,
-    rows_at_once,
-    votes,
 )
 from maxent.discrimination._probabilities import no_probabilities
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
@@ -112,23 +108,12 @@ class SeveralClassesMixin:
         saved = "ovo" if hasattr(self, "n_support_") else "joint"
         return getattr(self, "multi_class_", saved) == "ovo"
 
-    def _votes(self, X, m):
-        """Votes of the machines of all pairs, (n, m)."""
-        values_of = self._checked_pairs(m)
-        out, step = np.empty((X.shape[0], m)), rows_at_once(m)
-        for lo in range(0, X.shape[0], step):
-            part = slice(lo, lo + step)
-            out[part] = votes(self._finite_scores(X[part], values_of), m)
-        return out
-
-    def _checked_pairs(self, m):
-        """The function of the scores of all pairs, fitted state checked."""
+    def _pair_decisions(self, m):
+        """The decisions of all pairs, fitted state checked."""
         self._check_fitted_arrays(m * (m - 1) // 2, m - 1)
         if not self._is_compact():
             check_support_counts(self, m)
-        if not self._has_kernel("linear"):
-            return partial(pair_scores, self, n_classes=m)
-        return self._raw_scores
+        return PairDecisions(self, m)
 
     def _leads(self, X):
         """By how much each of several classes wins, (n, n_classes), for displays."""
@@ -136,7 +121,8 @@ class SeveralClassesMixin:
         if not self._by_pairs():
             return lead_over_others(self.decision_function(X))
         X = self._validated(X, reset=False)
-        return pair_leads(self._finite_scores(X, self._checked_pairs(m)), m)
+        scores = np.empty((X.shape[0], m * (m - 1) // 2))
+        return pair_leads(scores, self._pair_decisions(m).votes(X, scores))
 
     def _probability_rate(self):
         if self.multi_class == "ovo" and len(vars(self).get("classes_", "ab")) > 2:

@@ -364,7 +364,7 @@ for kernel="precomputed"
             return mapped(self.decision_function, X, columns, n_features=n_features)
         X = self._validated(X, reset=False)
         if m > 2 and self._by_pairs():
-            return self._votes(X, m)
+            return self._pair_decisions(m).votes(X)
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from _support.recorders import Recorder, Watcher, check_nested, events
+from maxent._core.machines.pair_votes import pair_votes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
 
 from maxent import MEDClassifier, load, save
-from maxent.discrimination._one_vs_one import pairs_of, votes
+from maxent.discrimination._one_vs_one import pairs_of
 from maxent.discrimination.duals import _signed_dual
 from maxent.discrimination.grams.gram_store import ClassGrams, PartGram
 from maxent.discrimination.grams.vector_kernels import VectorKernel
@@ -129,7 +130,9 @@ def test_rows_without_a_multiplier_do_not_matter(rng):
 
 def test_votes_count_and_confidence_decides_ties():
     scores = np.array([[1.0, -2.0, 3.0], [-1.0, -1.0, -1.0], [0.5, 0.5, 0.5]])
-    found = votes(scores, 3)  # pairs (0, 1), (0, 2), (1, 2)
+    found = np.empty((3, 3))  # pairs (0, 1), (0, 2), (1, 2)
+    zeros = np.zeros(4, dtype=np.intp), None, np.zeros(3)
+    assert pair_votes(scores, *zeros, found)
     assert pairs_of(3) == [(0, 1), (0, 2), (1, 2)]
     assert np.round(found).tolist() == [[1, 1, 1], [2, 1, 0], [0, 1, 2]]
     confidence = np.array([-1.0 + 2.0, 1.0 - 3.0, -2.0 + 3.0])
@@ -164,17 +167,18 @@ def test_matrices_of_two_classes(kind, extra, rng):
         np.testing.assert_array_equal(inside, held[np.ix_(some, some)])
 
 
-def test_a_callback_sees_the_pairs_and_may_stop_them(rng, tmp_path):
+@pytest.mark.parametrize(("margin", "stop_after"), [("exponential", 2), ("hinge", 4)])
+def test_a_callback_sees_the_pairs_and_may_stop_them(margin, stop_after, rng, tmp_path):
     pytest.importorskip("sklearn.callback")
     X, y = several(rng)
-    model = MEDClassifier(multi_class="ovo")
+    model = MEDClassifier(multi_class="ovo", margin=margin)
     watcher = Watcher(tmp_path / "all")
     model.set_callbacks(watcher).fit(X, y)
     assert model.converged_
     check_nested(events(tmp_path / "all"))
     whole = [one for one in watcher.fitted if one is not None]
     assert whole[-2].intercept_.tolist() == model.intercept_.tolist()
-    model.set_callbacks(Recorder(tmp_path / "some", stop_after=4)).fit(X, y)
+    model.set_callbacks(Recorder(tmp_path / "some", stop_after=stop_after)).fit(X, y)
     assert not model.converged_
     assert (model.intercept_ == 0).any()
     assert model.predict(X).shape == (len(X),)

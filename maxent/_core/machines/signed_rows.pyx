@@ -6,6 +6,7 @@ a_t >= 0, 2 where a_t <= 0, 3 where both signs are allowed.
 
 from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isfinite
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from maxent._core.potentials cimport (
     LOGISTIC,
@@ -28,6 +29,48 @@ cdef enum:
 cdef double AT_END = 1e-15     # what counts as the end of the domain
 
 
+cdef void bounds_of(
+    const Potential* p, const SignedRows* rows, const double* a, const double* f,
+    double b, double least, double* up, double* low
+) noexcept nogil:
+    """The derivatives of :func:`kkt_bounds`."""
+    cdef Py_ssize_t t
+    cdef double base, slope, scale, size
+    for t in range(rows.n):
+        scale = rows.weight[t] * rows.rate[t]
+        size = fabs(a[t])
+        base = rows.target[t] - f[t] - b
+        slope = rows.level[t] + potential_slope(p, size / scale) / rows.rate[t]
+        if a[t] == 0:
+            up[t] = base + slope if rows.sides[t] & 1 else -INFINITY
+            low[t] = base - slope if rows.sides[t] & 2 else INFINITY
+            continue
+        up[t] = low[t] = base + slope if a[t] > 0 else base - slope
+        if size >= p.upper * scale * (1. - AT_END):
+            if a[t] > 0:
+                up[t] = -INFINITY
+            else:
+                low[t] = INFINITY
+        if least > 0 and size <= 1.5 * least * scale:
+            if a[t] > 0:
+                low[t] = INFINITY
+            else:
+                up[t] = -INFINITY
+
+
+cdef SignedRows rows_of(
+    const double[::1] target, const double[::1] level, const double[::1] rate,
+    const double[::1] weight, const signed char[::1] sides
+) noexcept:
+    cdef SignedRows rows
+    memset(&rows, 0, sizeof(rows))
+    rows.n = target.shape[0]
+    if rows.n:
+        rows.target, rows.level, rows.rate = &target[0], &level[0], &rate[0]
+        rows.weight, rows.sides = &weight[0], &sides[0]
+    return rows
+
+
 def kkt_bounds(
     tuple spec,
     const double[::1] a,          # IN     (n,) signed multipliers
@@ -47,29 +90,31 @@ def kkt_bounds(
     A derivative along which a row may not move is -infinite (up) or infinite (low).
     """
     cdef Potential p = unpack_potential(spec)
+    cdef SignedRows rows = rows_of(target, level, rate, weight, sides)
+    if rows.n:
+        with nogil:
+            bounds_of(&p, &rows, &a[0], &f[0], b, least, &up[0], &low[0])
+
+
+cdef void balance_rows(
+    double* a, Py_ssize_t n, double upper, const double* rate, const double* weight
+) noexcept nogil:
+    """Take the rounding error of sum a = 0 from the multipliers that have room."""
     cdef Py_ssize_t t
-    cdef double base, slope, scale, size
-    with nogil:
-        for t in range(a.shape[0]):
-            scale = weight[t] * rate[t]
-            size = fabs(a[t])
-            base = target[t] - f[t] - b
-            slope = level[t] + potential_slope(&p, size / scale) / rate[t]
-            if a[t] == 0:
-                up[t] = base + slope if sides[t] & 1 else -INFINITY
-                low[t] = base - slope if sides[t] & 2 else INFINITY
-                continue
-            up[t] = low[t] = base + slope if a[t] > 0 else base - slope
-            if size >= p.upper * scale * (1. - AT_END):
-                if a[t] > 0:
-                    up[t] = -INFINITY
-                else:
-                    low[t] = INFINITY
-            if least > 0 and size <= 1.5 * least * scale:
-                if a[t] > 0:
-                    low[t] = INFINITY
-                else:
-                    up[t] = -INFINITY
+    cdef double total, size, room, square
+    cdef int _
+    for _ in range(3):
+        total = size = square = 0.
+        for t in range(n):
+            total += a[t]
+            size += fabs(a[t])
+            room = room_of(a[t], upper * weight[t] * rate[t])
+            square += room * room
+        if fabs(total) <= 1e-16 * size or not square > 0:
+            return
+        for t in range(n):
+            room = room_of(a[t], upper * weight[t] * rate[t])
+            a[t] -= room * room * (total / square)
 
 
 def balance(
@@ -79,23 +124,9 @@ def balance(
     const double[::1] weight,     # IN     (n,)
 ):
     """Take the rounding error of sum a = 0 from the multipliers that have room."""
-    cdef Py_ssize_t t, n = a.shape[0]
-    cdef double total, size, room, square
-    cdef int _
-    for _ in range(3):
-        total = size = square = 0.
+    if a.shape[0]:
         with nogil:
-            for t in range(n):
-                total += a[t]
-                size += fabs(a[t])
-                room = room_of(a[t], upper * weight[t] * rate[t])
-                square += room * room
-        if fabs(total) <= 1e-16 * size or not square > 0:
-            return
-        with nogil:
-            for t in range(n):
-                room = room_of(a[t], upper * weight[t] * rate[t])
-                a[t] -= room * room * (total / square)
+            balance_rows(&a[0], a.shape[0], upper, &rate[0], &weight[0])
 
 
 cdef inline double room_of(double a, double top) noexcept nogil:
@@ -191,6 +222,40 @@ def newton_bias(
     return b if b == b else None
 
 
+cdef bint certify_rows(
+    const Potential* p, const SignedRows* rows, const double* a, const double* f,
+    bint polish, double* scratch, double* b, double* objective, double* gap
+) noexcept nogil:
+    """Objective, gap and bias of rows of one sign; false if no bias was reached.
+
+    `objective` holds the value of the quadratic at a, and b a bias, or a guess if it is
+    to be polished; scratch (2, n).
+    """
+    cdef Py_ssize_t t, n = rows.n
+    cdef double lam, u
+    cdef double* d = scratch
+    cdef double* sign = scratch + n
+    for t in range(n):
+        sign[t] = 1. if rows.sides[t] == 1 else -1.
+        d[t] = rows.level[t] + sign[t] * (rows.target[t] - f[t])
+    if polish and n:
+        b[0] = newton(p, d, sign, rows.rate, rows.weight, n, b[0])
+    if b[0] != b[0]:
+        return False
+    objective[0] = -objective[0]
+    gap[0] = 0.
+    for t in range(n):
+        lam = sign[t] * a[t]
+        if lam < 0:
+            lam = 0.        # and a NaN is kept
+        u = lam / (rows.weight[t] * rows.rate[t])
+        objective[0] += (rows.level[t] + sign[t] * rows.target[t]) * lam
+        objective[0] += rows.weight[t] * potential_value(p, u)
+        gap[0] += rows.weight[t] * fenchel_young(
+            p, u, rows.rate[t] * (d[t] - sign[t] * b[0]))
+    return True
+
+
 def certificate(
     tuple spec,
     const double[::1] a,          # IN     (n,) signed multipliers
@@ -206,26 +271,15 @@ def certificate(
 ):
     """(objective, gap, bias) of rows of one sign; None if no bias was reached."""
     cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t t, n = a.shape[0]
-    cdef double objective = -value, gap = 0., lam, u
-    cdef double* d = <double*>malloc(2 * max(n, 1) * sizeof(double))
-    cdef double* sign = d + n
-    if d == NULL:
+    cdef SignedRows rows = rows_of(target, level, rate, weight, sides)
+    cdef double objective = value, gap = 0.
+    cdef bint found
+    cdef double* scratch = <double*>malloc(2 * max(rows.n, 1) * sizeof(double))
+    if scratch == NULL:
         raise MemoryError
     with nogil:
-        for t in range(n):
-            sign[t] = 1. if sides[t] == 1 else -1.
-            d[t] = level[t] + sign[t] * (target[t] - f[t])
-        if polish and n:
-            b = newton(&p, d, sign, &rate[0], &weight[0], n, b)
-        if b == b:
-            for t in range(n):
-                lam = sign[t] * a[t]
-                if lam < 0:
-                    lam = 0.        # and a NaN is kept
-                u = lam / (weight[t] * rate[t])
-                objective += (level[t] + sign[t] * target[t]) * lam
-                objective += weight[t] * potential_value(&p, u)
-                gap += weight[t] * fenchel_young(&p, u, rate[t] * (d[t] - sign[t] * b))
-        free(d)
-    return (objective, gap, b) if b == b else None
+        found = certify_rows(&p, &rows, &a[0] if rows.n else NULL,
+                             &f[0] if rows.n else NULL, polish, scratch, &b,
+                             &objective, &gap)
+        free(scratch)
+    return (objective, gap, b) if found else None

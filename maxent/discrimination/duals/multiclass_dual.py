@@ -35,6 +35,9 @@ from maxent.discrimination.duals.class_pairs import (
 )
 
 _INTERIOR_WINS = 400  # constraints: it takes some 10 ms then and gives every digit
+_LOOSE = (
+    1e-5  # tolerance from which ascent is a few times as fast, but on linear kernels
+)
 _TALL = 8  # rows per column from which on Newton is faster than ascent; half if curved
 _HINGE_COLUMNS = 2000  # of all classes, up to which Newton on hinges beats ascent
 _NARROW = 2e7  # multiplications below which the interior point beats Newton on hinges
@@ -179,7 +182,8 @@ class _Problem:
         # A second interior point, on the active constraints alone, loses fewer digits.
         if asked != "auto":
             return (asked, "interior") if asked == "interior" else (asked,)
-        if self.size <= _INTERIOR_WINS:
+        exact = self.linear or self.tol < _LOOSE
+        if self.size <= _INTERIOR_WINS and exact:
             return "interior", "interior", "coordinate"
         if not self.linear or kernel.sparse or g.hard:
             return "coordinate", "interior"

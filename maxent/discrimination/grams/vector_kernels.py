@@ -330,55 +330,99 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
     Z : ndarray or CSR (m, d); ignored for "precomputed"
     A : ndarray (m, k)
     """
-    A = np.ascontiguousarray(A, dtype=np.float64)
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return X @ A
-    if isinstance(kernel, str):
-        X, Z = _dense_if_faster(X), _dense_if_faster(Z)
-        if not (sp.issparse(X) or sp.issparse(Z)):
-            return _apply_dense(X, Z, A, kernel, gamma, degree, coef0, n_threads)
-    out = np.empty((X.shape[0], A.shape[1]))
-    if not callable(kernel):
-        X, Z = given = sp.csr_array(X), sp.csr_array(Z)
-        spec, xx, zz = (0, gamma, coef0, degree), sparse_norms(X), sparse_norms(Z)
-        X, Z = on_shared_columns(X, Z)
-    step = max(1, int(1e7 // max(Z.shape[0], 1)))
-    for lo in range(0, X.shape[0], step):
-        part = slice(lo, lo + step)
-        if callable(kernel):
-            value = call_kernel(kernel, X[part], Z)
-        else:
-            inner = (X[part] @ Z.T).toarray()
-            value = transform_inner_products(
-                kernel, spec, inner, xx[part], zz, (given[0], part), (given[1], None)
+    return KernelValues(X, Z, kernel, gamma, degree, coef0, n_threads).times(A)
+
+
+class KernelValues:
+    """Kernel values between new rows X and the rows Z of a machine.
+
+    Parameters
+    ----------
+    X, Z, kernel, gamma, degree, coef0, n_threads
+        As for :func:`apply_kernel`.
+    """
+
+    def __init__(self, X, Z, kernel, gamma, degree, coef0, n_threads):
+        self.kernel, self.n_threads = kernel, n_threads
+        self.given = kernel == "precomputed" if isinstance(kernel, str) else False
+        if isinstance(kernel, str) and not self.given:
+            X, Z = _dense_if_faster(X), _dense_if_faster(Z)
+        self.dense = isinstance(kernel, str) and not (
+            self.given or sp.issparse(X) or sp.issparse(Z)
+        )
+        self.shape = X.shape[0], X.shape[1] if self.given else Z.shape[0]
+        if self.dense:
+            self._prepare_dense(X, Z, float(gamma), float(coef0), int(degree))
+        elif isinstance(kernel, str) and not self.given:
+            X, Z = self.rows = sp.csr_array(X), sp.csr_array(Z)
+            self.spec = 0, gamma, coef0, degree
+            self.xx, self.zz = sparse_norms(X), sparse_norms(Z)
+            X, Z = on_shared_columns(X, Z)
+        if not self.dense:
+            self.X, self.Z = X, Z
+
+    def _prepare_dense(self, X, Z, gamma, coef0, degree):
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        raw = gamma, X, Z
+        if self.kernel == "rbf" and len(Z):
+            offset = Z.mean(axis=0)
+            X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
+            gamma = 1.0
+        self.X, self.Z = X, Z
+        self.xx, self.zz = xx, zz = _squared_norms(X), _squared_norms(Z)
+        self.spec = _KINDS[self.kernel], gamma, coef0, degree
+        far = self.kernel == "rbf" and norms_cancel(gamma, xx, zz)
+        self.raw = raw if far else None
+
+    def times(self, A):
+        """The values times A (len(Z), k)."""
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        if self.given:
+            return self.X @ A
+        out = np.empty((self.shape[0], A.shape[1]))
+        if not self.dense:
+            for part, block in self.blocks(1e7):
+                out[part] = block @ A
+            return out
+        _gram.kernel_apply(
+            self.spec,
+            self.X,
+            self.xx,
+            self.Z,
+            self.zz,
+            A,
+            out,
+            self.n_threads,
+            self.raw,
+        )
+        return out
+
+    def blocks(self, size):
+        """Yield slices of the rows X with their values, about `size` at a time."""
+        step = max(1, int(size // max(self.shape[1], 1)))
+        for lo in range(0, self.shape[0], step):
+            part = slice(lo, lo + step)
+            yield part, self._block(part)
+
+    def _block(self, part):
+        if self.given:
+            return self.X[part]
+        if not isinstance(self.kernel, str):
+            return call_kernel(self.kernel, self.X[part], self.Z)
+        if not self.dense:
+            inner = (self.X[part] @ self.Z.T).toarray()
+            rows = (self.rows[0], part), (self.rows[1], None)
+            return transform_inner_products(
+                self.kernel, self.spec, inner, self.xx[part], self.zz, *rows
             )
-        out[part] = value @ A
-    return out
-
-
-def _apply_dense(X, Z, A, kernel, gamma, degree, coef0, n_threads):
-    """k(X, Z) @ A of a named kernel and dense rows."""
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    Z = np.ascontiguousarray(Z, dtype=np.float64)
-    out = np.empty((len(X), A.shape[1]))
-    raw = (gamma, X, Z)
-    if kernel == "rbf" and len(Z):
-        offset = Z.mean(axis=0)
-        X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
-        gamma = 1.0
-    xx, zz = _squared_norms(X), _squared_norms(Z)
-    _gram.kernel_apply(
-        (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
-        X,
-        xx,
-        Z,
-        zz,
-        A,
-        out,
-        n_threads,
-        raw if kernel == "rbf" and norms_cancel(gamma, xx, zz) else None,
-    )
-    return out
+        X, xx = self.X[part], self.xx[part]
+        out = np.empty((len(X), len(self.Z)))
+        raw = None
+        if self.raw is not None:
+            raw = self.raw[0], self.raw[1][part], self.raw[2]
+        _gram.gram(self.spec, X, xx, self.Z, self.zz, out, self.n_threads, raw)
+        return out
 
 
 def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
