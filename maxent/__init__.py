@@ -23,7 +23,9 @@ _SUBPACKAGES = (
 _HOMES = {
     "discrimination": (
         "MEDClassifier",
+        "MEDClassifierCV",
         "MEDRegressor",
+        "MEDRegressorCV",
         "MEDFeatureSelector",
         "MEDRegressionSelector",
         "MEDGaussianClassifier",
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
         ChowLiuClassifier as ChowLiuClassifier,
         MEDBayesNetClassifier as MEDBayesNetClassifier,
         MEDClassifier as MEDClassifier,
+        MEDClassifierCV as MEDClassifierCV,
         MEDFeatureSelector as MEDFeatureSelector,
         MEDGaussianClassifier as MEDGaussianClassifier,
         MEDGenerativeClassifier as MEDGenerativeClassifier,
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
         MEDPartialLabelClassifier as MEDPartialLabelClassifier,
         MEDRegressionSelector as MEDRegressionSelector,
         MEDRegressor as MEDRegressor,
+        MEDRegressorCV as MEDRegressorCV,
         MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
         MEDTreeClassifier as MEDTreeClassifier,
     )

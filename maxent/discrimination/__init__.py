@@ -24,6 +24,7 @@ _HOMES = {
     "duals.linear_dual": ("solve_linear_dual",),
     "classifier": ("MEDClassifier",),
     "regressor": ("MEDRegressor",),
+    "search": ("MEDClassifierCV", "MEDRegressorCV"),
     "selection": ("MEDFeatureSelector",),
     "regression_selection": ("MEDRegressionSelector",),
     "duals.block_dual": ("solve_blocks",),
@@ -114,6 +115,10 @@ if TYPE_CHECKING:
         MEDRegressionSelector as MEDRegressionSelector,
     )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
+    from maxent.discrimination.search import (
+        MEDClassifierCV as MEDClassifierCV,
+        MEDRegressorCV as MEDRegressorCV,
+    )
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
     from maxent.discrimination.trees import MEDTreeClassifier as MEDTreeClassifier
     from maxent.models.trees.chow_liu import (

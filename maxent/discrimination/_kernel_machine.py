@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,8 +152,23 @@ class KernelMachineMixin(CertifiedState):
         caller with several problems may have the matrix of the rows, `gram`.
         """
         callback = progress_of(self, store, unit=unit**2)
+        along = vars(self).get("_along")
+        if along is not None:
+            init, gram = along.start(problem), self._gram_along(along, data, problem)
         kernel = None if gram is None else gram.kernel
-        return self._solve_rows(data, problem, tol, callback, init, kernel, gram)
+        result = self._solve_rows(data, problem, tol, callback, init, kernel, gram)
+        if along is not None:
+            along.note(problem, result.lam)
+        return result
+
+    def _gram_along(self, along, data, problem):
+        """The matrix that fits at several C share; None where it would not serve."""
+        if is_approximated(data) or self._has_kernel("linear"):
+            return None
+        if self.solver not in ("auto", "smo") or EqualRows.of(data, problem):
+            return None
+        make_kernel = partial(self._kernel, data)
+        return along.matrix_of(make_kernel, problem.bias)
 
     def _solve_rows(
         self, data, problem, tol, callback, init=None, kernel=None, gram=None

@@ -33,6 +33,9 @@ NOTHING_TO_LEARN = {
     "forms of models that have rows": (
         "HiddenMarkovEstimator MixtureDensity Mixtures select"
     ),
+    "searches, whose splits go by the order of the rows": (
+        "MEDClassifierCV MEDRegressorCV"
+    ),
     "settings, and counts from counts": "TrustBall states_per_sequence",
     "files, headers, layouts": "get_include load save RowBlocks",
 }

@@ -21,6 +21,7 @@ from maxent._support.typing import (
     MatrixLike,
     NamedKernel,
 )
+from maxent.discrimination.duals._along_c import start_at
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._two_class_input import TwoClassInput, checked_features
@@ -302,7 +303,9 @@ def dual_path(
     for k in np.argsort(C, kind="stable"):
         unit = margin.unit_weight(C[k])
         if before is not None:
-            init = results[before].lam * (unit / margin.unit_weight(C[before]))
+            last = margin.unit_weight(C[before])
+            upper = margin.unit_potential.upper * margin.rate * last * w
+            init = start_at(results[before].lam, upper, unit / last)
         results[k] = solve_dual(
             K, y, margin, bias=bias, sample_weight=unit * w, init=init, **options
         )
