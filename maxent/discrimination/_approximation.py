@@ -27,8 +27,8 @@ _PAIRS = 4e8  # of rows, whose kernel values the bound of the cost may take
 _LEAST_BLOCK = 1024
 
 
-class NystroemFeatures:
-    """Rows as columns whose inner products are nearly the kernel's.
+class NystroemMap:
+    """Function that gives rows columns of nearly the inner products of the kernel.
 
     With landmarks L and T T' the pseudo-inverse of k(L, L), the features of x are
     ``k(x, L) T``. They are the coordinates of the projection of x's image on the span
@@ -37,51 +37,43 @@ class NystroemFeatures:
 
     Parameters
     ----------
-    X : ndarray or CSR (n, d)
-        Checked rows.
+    landmarks : ndarray or CSR (m, d)
     estimator : object
-        With `kernel`, `gamma_`, `degree`, `coef0`, `n_jobs`, `n_components`,
-        `random_state`.
+        With `kernel`, `gamma_`, `degree`, `coef0`.
+    n_jobs : int, optional
 
     Attributes
     ----------
-    values : ndarray of float32 (n, k)
-        The features; k is at most `n_components`.
-    rows : ndarray of int (m,)
-        Rows of X that are landmarks, a random subset.
-    landmarks : ndarray or CSR (m, d)
+    transform : ndarray (m, k)
+        T; directions in which the landmarks hardly differ are left out.
     semidefinite : bool
         Whether the kernel's matrix of the landmarks is.
     """
 
-    def __init__(self, X, estimator):
-        m = v.check_count("n_components", estimator.n_components)
-        rng = as_generator(estimator.random_state)
-        n = X.shape[0]
-        self.X, self.estimator = X, estimator
-        self.rows = np.sort(rng.permutation(n)[: min(m, n)])
-        self.landmarks = X[self.rows]
-        self._seed = int(rng.integers(2**63))
+    def __init__(self, landmarks, estimator, n_jobs=None):
+        e = estimator
+        self.landmarks, self.kernel, self.n_jobs = landmarks, e.kernel, n_jobs
+        self.options = {"gamma": e.gamma_, "degree": e.degree, "coef0": e.coef0}
+        everything = np.arange(landmarks.shape[0])
         with single_threaded_blas():
-            self.transform = self._inverse_root()
-            self.values = self._features()
-
-    def _inverse_root(self):
-        """T (m, k); directions in which the landmarks hardly differ are left out."""
-        everything = np.arange(len(self.rows))
-        K = self._kernel_of(self.landmarks).block(everything, everything)
-        size, U = np.linalg.eigh(0.5 * (K + K.T))
+            K = self.kernel_of(landmarks).block(everything, everything)
+            size, U = np.linalg.eigh(0.5 * (K + K.T))
         self.semidefinite = size[0] >= -_NEGATIVE * size[-1]
         kept = size > _SMALLEST * size[-1]
-        return U[:, kept] / np.sqrt(size[kept])
+        self.transform = U[:, kept] / np.sqrt(size[kept])
 
-    def _features(self):
-        n, k = self.X.shape[0], self.transform.shape[1]
-        values = np.empty((n, k), dtype=np.float32)
-        for lo in range(0, n, _CHUNK):
+    @property
+    def n_columns(self):
+        """Number of features, at most that of the landmarks."""
+        return self.transform.shape[1]
+
+    def __call__(self, X):
+        """Features (n, k) in single precision."""
+        values = np.empty((X.shape[0], self.n_columns), dtype=np.float32)
+        for lo in range(0, len(values), _CHUNK):
             part = slice(lo, lo + _CHUNK)
-            with np.errstate(over="ignore"):
-                values[part] = self._apply(self.X[part], self.landmarks, self.transform)
+            with np.errstate(over="ignore"), single_threaded_blas():
+                values[part] = self.apply(X[part], self.landmarks, self.transform)
             if not np.isfinite(values[part]).all():
                 raise ValueError(
                     "X has rows whose kernel values with others leave single "
@@ -89,29 +81,45 @@ class NystroemFeatures:
                 )
         return values
 
-    def _kernel_of(self, X):
-        e = self.estimator
-        return kernel_of_rows(
-            X, e.kernel, gamma=e.gamma_, degree=e.degree, coef0=e.coef0, n_jobs=e.n_jobs
-        )
+    def kernel_of(self, X):
+        """VectorKernel of rows."""
+        return kernel_of_rows(X, self.kernel, **self.options, n_jobs=self.n_jobs)
 
-    def _apply(self, X, Z, A):
+    def apply(self, X, Z, A):
         """k(X, Z) @ A."""
-        e = self.estimator
-        return apply_kernel(
-            X,
-            Z,
-            A,
-            e.kernel,
-            gamma=e.gamma_,
-            degree=e.degree,
-            coef0=e.coef0,
-            n_threads=effective_threads(e.n_jobs),
-        )
+        threads = effective_threads(self.n_jobs)
+        return apply_kernel(X, Z, A, self.kernel, **self.options, n_threads=threads)
 
     def coefficients(self, weights):
         """Of the landmarks, (outputs, m), from weights of the features."""
         return np.ascontiguousarray(weights @ self.transform.T)
+
+
+class NystroemFeatures:
+    """The features of rows in memory, by landmarks that are some of them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR (n, d)
+        Checked rows.
+    estimator : object
+        As for :class:`NystroemMap`, and `n_jobs`, `n_components`, `random_state`.
+
+    Attributes
+    ----------
+    map : NystroemMap
+    values : ndarray of float32 (n, k)
+        The features; k is at most `n_components`.
+    rows : ndarray of int (m,)
+        Rows of X that are landmarks, a random subset.
+    """
+
+    def __init__(self, X, estimator):
+        rng = as_generator(estimator.random_state)
+        self.X, self.rows = X, landmark_rows(X.shape[0], estimator, rng)
+        self._seed = int(rng.integers(2**63))
+        self.map = NystroemMap(X[self.rows], estimator, estimator.n_jobs)
+        self.values = self.map(X)
 
     def lost_norm(self, a):
         """Bound and estimate the squared norm a' R a that the features leave out.
@@ -146,7 +154,7 @@ class NystroemFeatures:
         with single_threaded_blas():
             parts = [self._parts(a, B) for B in np.array_split(used, count)]
         whole, rounding, own = np.array(parts).T
-        if not self.semidefinite or (whole < -rounding).any():
+        if not self.map.semidefinite or (whole < -rounding).any():
             return np.nan, np.nan, np.nan
         whole = np.maximum(whole, 0.0)
         bound = float(np.sqrt(whole).sum() ** 2)
@@ -155,15 +163,21 @@ class NystroemFeatures:
     def _parts(self, a, B):
         """(a_B' R a_B, its rounding error, the part of R's diagonal) of some rows."""
         X, a = self.X[B], np.ascontiguousarray(a[:, B].T)
-        kernel = self._kernel_of(X)
+        kernel = self.map.kernel_of(X)
         exact = float(np.vdot(a, kernel.apply(np.arange(len(B)), a)))
-        kept = self.transform.T @ self._apply(self.landmarks, X, a)
+        kept = self.map.transform.T @ self.map.apply(self.map.landmarks, X, a)
         squares = np.einsum("ij,ij->i", *2 * (self.values[B].astype(np.float64),))
         left = np.maximum(kernel.diagonal() - squares, 0.0)
         own = float(np.einsum("ij,ij,i->", a, a, left))
         size = float(kernel.diagonal() @ np.einsum("ij,ij->i", a, a))
         rounding = (_NEGATIVE if kernel.spec is None else 1e-9) * (abs(exact) + size)
         return exact - float(np.vdot(kept, kept)), rounding, own
+
+
+def landmark_rows(n, estimator, rng):
+    """Places of the landmarks among n rows."""
+    m = v.check_count("n_components", estimator.n_components)
+    return np.sort(rng.permutation(n)[: min(m, n)])
 
 
 def _estimate(whole, own, n):

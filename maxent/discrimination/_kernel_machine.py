@@ -304,11 +304,14 @@ class KernelMachineMixin(CertifiedState):
         weights = result.coef
         if weights is None:
             weights = coefficients @ features.values
-        self.support_ = keep[features.rows]
-        self.support_vectors_ = features.landmarks
+        self._store_map(features.map, keep[features.rows], weights, b)
+        store_certificate(self, result)
+
+    def _store_map(self, features, support, weights, b):
+        """The machine of weights of features, as one on the landmarks."""
+        self.support_, self.support_vectors_ = support, features.landmarks
         self.dual_coef_ = features.coefficients(np.atleast_2d(weights))
         self.intercept_ = np.asarray(b, dtype=np.float64)
-        store_certificate(self, result)
 
     def _store_approximation(self, result, coefficients, features):
         """Bound and estimate of what the approximation costs the primal objective.

@@ -1,4 +1,4 @@
-"""Linear machines fitted to partitions of rows, block by block."""
+"""Linear machines, and approximate kernel machines, fitted to rows block by block."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._partitions.partition_checks import read_partitions, sample_of
+from maxent._partitions.partition_checks import (
+    read_partitions,
+    rows_of_weight,
+    sample_of,
+)
 from maxent._support import validation as v
 from maxent._support.progress import progress_of
+from maxent._support.random_state import as_generator
 from maxent._support.results import store_certificate
+from maxent.discrimination._approximation import NystroemMap, landmark_rows
 from maxent.discrimination.duals._local_ascent import local_ascent
 from maxent.discrimination.duals._partitioned_linear import solve_partitioned
 from maxent.discrimination.duals._signed_problem import in_units
-from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
+from maxent.discrimination.grams.kernel_parameters import (
+    LARGEST_FEATURE,
+    resolve_gamma,
+)
 
 _SAMPLE = 1 << 16  # rows of the start, at most
 _SAMPLE_ENTRIES = 4_000_000
@@ -49,16 +58,18 @@ class PartitionedFit:
     @staticmethod
     def _check_settings(estimator, margin):
         """Refuse what partitions cannot do, before the first pass over the rows."""
-        if not estimator._has_kernel("linear"):
+        approximate = estimator.approximation is not None
+        if not (approximate or estimator._has_kernel("linear")):
             raise ValueError(
                 f"X comes in blocks, and kernel={v.shown(estimator.kernel)} needs all "
-                "rows at once; use kernel='linear', or features that approximate the "
-                "kernel (sklearn.kernel_approximation), or X.compute()."
+                "rows at once; use kernel='linear', or approximation='nystroem', or "
+                "X.compute()."
             )
-        if estimator.solver not in ("auto", "newton", "coordinate"):
+        solvers = ("auto", "newton", "coordinate")[: 2 if approximate else 3]
+        if estimator.solver not in solvers:
             raise ValueError(
                 f"solver={v.shown(estimator.solver)} needs all rows at once; use "
-                "'auto', 'newton' or 'coordinate' for rows in blocks."
+                f"{' or '.join(map(repr, solvers))} for rows in blocks."
             )
         if not margin.unit_potential.finite_loss:
             raise ValueError(
@@ -66,6 +77,30 @@ class PartitionedFit:
                 "to rows in blocks needs; use margin='hinge' with a large C."
             )
         v.check_class_weight(getattr(estimator, "class_weight", None))
+
+    @cached_property
+    def features(self):
+        """NystroemMap of landmarks from the sample; None for a linear kernel.
+
+        Sets the gamma of the estimator.
+        """
+        estimator = self.estimator
+        if estimator.approximation is None:
+            return None
+        X = self.sample[0]
+        rng = as_generator(estimator.random_state)
+        estimator.gamma_ = self._gamma(X)
+        return NystroemMap(X[landmark_rows(X.shape[0], estimator, rng)], estimator)
+
+    def _gamma(self, X):
+        """Number for gamma; "scale" is that of all rows."""
+        gamma = self.estimator.gamma
+        if gamma != "scale" or callable(self.estimator.kernel):
+            return resolve_gamma("auto" if gamma == "scale" else gamma, X)
+        middle = float(X.mean())
+        total, first, second = self.parts.total(_moments_of_entries, middle)
+        variance = second / total - (first / total) ** 2
+        return 1.0 / (self.parts.n_columns * variance) if variance > 1e-290 else 1.0
 
     def classes(self, class_weight):
         """(classes, factor by class) of the rows of positive weight."""
@@ -91,7 +126,7 @@ class PartitionedFit:
 
         def store(model, result):
             result = in_units(result, unit)
-            _store(model, result, self.parts.n_columns, rows.centre)
+            _store(model, result, self.parts.n_columns, rows)
             return result
 
         callback = progress_of(estimator, store, unit=unit**2)
@@ -110,13 +145,27 @@ class PartitionedFit:
         return store(estimator, result)
 
 
-def _store(model, result, n_columns, centre):
+def _store(model, result, n_columns, rows):
     """Fitted state without multipliers: these stay in the partitions."""
     model.n_features_in_ = n_columns
-    model.coef_ = np.atleast_2d(result.coef)
-    model.intercept_ = np.array([result.bias + centre])
-    model.support_ = np.empty(0, dtype=np.intp)
-    model.dual_coef_ = np.empty((1, 0))
-    model.support_vectors_ = np.empty((0, n_columns))
-    model.gamma_ = 0.0
+    b = np.array([result.bias + rows.centre])
+    if rows.features is None:
+        model.coef_, model.intercept_ = np.atleast_2d(result.coef), b
+        model.support_ = np.empty(0, dtype=np.intp)
+        model.dual_coef_ = np.empty((1, 0))
+        model.support_vectors_ = np.empty((0, n_columns))
+        model.gamma_ = 0.0
+    else:
+        unknown = np.full(rows.features.landmarks.shape[0], -1)
+        model._store_map(rows.features, unknown, result.coef, b)
+        model.approximation_gap_ = np.nan
+        model.approximation_gap_estimate_ = np.full(2, np.nan)
     store_certificate(model, result)
+
+
+def _moments_of_entries(X, y, weight, middle):
+    """Sums over the entries of the weights, and weighted ones of x and its square."""
+    X, _, weight = rows_of_weight(X, y, weight)
+    X = (X.toarray() if sp.issparse(X) else X).astype(np.float64) - middle
+    sums = weight @ X.sum(axis=1), weight @ np.einsum("ij,ij->i", X, X)
+    return float(weight.sum() * X.shape[1]), *map(float, sums)

@@ -121,7 +121,7 @@ default="rbf"
     classes_ : ndarray (n_classes,)
     support_ : ndarray of int (n_support,)
         Rows with a nonzero multiplier; with an approximation the landmarks, which
-        `support_vectors_` and `dual_coef_` are then of, too.
+        `support_vectors_` and `dual_coef_` are then of, too; -1 for rows in blocks.
     support_vectors_ : ndarray or CSR (n_support, n_features)
         Their features (empty for kernel="precomputed").
     dual_coef_ : ndarray (1, n_support), (n_classes, n_support) or \
@@ -159,7 +159,7 @@ default="rbf"
     approximation_gap_ : float
         With an approximation: bound of the primal objective of this machine over the
         least one with the exact kernel, `duality_gap_` included. NaN if the kernel is
-        found not to be positive semidefinite.
+        found not to be positive semidefinite, and for rows in blocks.
     approximation_gap_estimate_ : ndarray (2,)
         Estimate of the sharpest such bound that these multipliers give, from pairs of
         rows in random blocks, and its standard error; 0 if `approximation_gap_` is
@@ -265,7 +265,7 @@ default="rbf"
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
             Features, or the kernel matrix of the training rows. With kernel="linear"
-            and two classes also rows in blocks, a Dask array or
+            or an `approximation`, and two classes, also rows in blocks, a Dask array or
             :class:`~maxent.RowBlocks`: see :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Labels of two or more classes.
@@ -334,7 +334,8 @@ for kernel="precomputed"
         data = PartitionedFit(self, X, y, sample_weight, "labels", margin)
         self.classes_, factor = data.classes(self.class_weight)
         factor = factor * margin.unit_weight(self.C)
-        result = data.solve(PartRows(margin, bias, factor, self.classes_), tol)
+        rows = PartRows(margin, bias, factor, self.classes_, features=data.features)
+        result = data.solve(rows, tol)
         self.loo_bound_ = np.nan
         self._warn_of_end(result, None if result.converged else data.sample[0])
         return self

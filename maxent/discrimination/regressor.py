@@ -195,8 +195,8 @@ approximation_gap_estimate_, n_features_in_
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
             Features, or the kernel matrix of the training rows. With kernel="linear"
-            also rows in blocks, a Dask array or :class:`~maxent.RowBlocks`: see
-            :doc:`/guide/dask`.
+            or an `approximation` also rows in blocks, a Dask array or
+            :class:`~maxent.RowBlocks`: see :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Targets, finite.
         sample_weight : array-like (n_samples,), optional
@@ -266,6 +266,7 @@ for kernel="precomputed"
             margin.unit_weight(self.C),
             centre=centre,
             unit=_unit_of(target),
+            features=data.features,
         )
         result = data.solve(rows, tol)
         self._warn_of_end(result, None if result.converged else data.sample[0])

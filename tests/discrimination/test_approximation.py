@@ -138,7 +138,7 @@ def test_blocks_bound_the_norm_and_estimate_it_without_bias(rng, monkeypatch):
     monkeypatch.setattr(_approximation, "_LEAST_BLOCK", 30)
     X, score = rows(rng)
     features = features_of(X)
-    F = features._apply(X, features.landmarks, features.transform)
+    F = features.map.apply(X, features.map.landmarks, features.map.transform)
     a = np.vstack([np.sign(score), rng.normal(size=len(X))])
     a[:, ::5] = 0
     exact = float(np.einsum("ki,ij,kj->", a, KERNELS["rbf"](X, X) - F @ F.T, a))

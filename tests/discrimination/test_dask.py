@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from oracles.block_cases import agree
 from sklearn.exceptions import NotFittedError
 
-from maxent import MEDClassifier, MEDRegressor
+from maxent import MEDClassifier, MEDRegressor, RowBlocks
 from maxent._partitions.partitions import Partitions
 from maxent.discrimination import HingeMargin, solve_linear_dual
 from maxent.discrimination.duals._partitioned_linear import (
@@ -173,6 +173,12 @@ def test_answers_are_lazy_and_those_of_blocks(data):
 
 REFUSED = [
     ({"kernel": "rbf"}, None, ValueError, "kernel='rbf' needs all rows"),
+    (
+        {"kernel": "rbf", "approximation": "nystroem", "solver": "coordinate"},
+        None,
+        ValueError,
+        "solver='coordinate' needs all rows at once; use 'auto' or 'newton'",
+    ),
     ({"solver": "interior"}, None, ValueError, "solver='interior' needs all rows"),
     ({"margin": "fixed"}, None, ValueError, "finite loss"),
     ({}, "three", ValueError, "y has 3 classes"),
@@ -290,3 +296,58 @@ def test_the_hinge_is_certified_itself_to_any_accuracy(data):
         assert found.converged
         assert found.objective <= best.objective * (1 + 1e-9)
         assert best.objective <= found.objective + found.gap + 1e-9
+
+
+NYSTROEM = {"approximation": "nystroem", "n_components": 40, "random_state": 0}
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+@pytest.mark.parametrize("margin", ["exponential", "logistic", "hinge"])
+def test_approximate_kernels_are_those_of_one_array(gamma, margin, data, rng):
+    X, y = data
+    X = X + 1e3  # of "scale" the spread counts, not the place
+    weight = rng.integers(0, 3, size=600).astype(float)
+    model = MEDClassifier(gamma=gamma, margin=margin, tol=1e-9, **NYSTROEM)
+    model.fit(cut(X), cut(y), sample_weight=cut(weight))
+    kept = weight > 0
+    # the sample has all rows of weight, in their order: so the same landmarks
+    exact = MEDClassifier(gamma=model.gamma_, margin=margin, tol=1e-9, **NYSTROEM)
+    exact.fit(X[kept], y[kept], sample_weight=weight[kept])
+    agree(model.objective_, exact.objective_, 1e-7)
+    agree(model.decision_function(X), exact.decision_function(X), 2e-3)
+    assert model.converged_
+    spread = np.repeat(X[kept], weight[kept].astype(int), axis=0).var()
+    expected = {"scale": 1 / (5 * spread), "auto": 1 / 5}.get(gamma, gamma)
+    assert model.gamma_ == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_array_equal(model.support_vectors_, X[kept][exact.support_])
+    assert (model.support_ == -1).all()  # places that a partition does not know
+    assert np.isnan(model.approximation_gap_)
+    answer = model.decision_function(cut(X)).compute()
+    agree(answer, model.decision_function(X), 1e-12)
+
+
+def test_approximate_regression_is_that_of_one_array(data):
+    X, _ = data
+    y = 50 + 10 * np.sin(X[:, 0]) + X[:, 1]
+    model = MEDRegressor(epsilon=0.5, C=10.0, gamma=0.3, tol=1e-9, **NYSTROEM)
+    apart, whole = model.fit(cut(X), cut(y)).predict(X), model.fit(X, y).predict(X)
+    agree(apart, whole, 2e-3)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "blocks"])
+def test_approximate_kernels_of_other_rows(kind, data):
+    X, y = data
+    model = MEDClassifier(gamma=0.3, **NYSTROEM)
+    dense = model.fit(cut(X), cut(y)).decision_function(X)
+    rows = csr(cut(X)) if kind == "sparse" else RowBlocks(X, 130)
+    other = model.fit(rows, cut(y) if kind == "sparse" else y).decision_function(X)
+    agree(other, dense, 1e-5)
+
+
+def test_approximate_kernels_have_the_same_bits_on_any_number_of_threads(data):
+    X, y = data
+    model, found = MEDClassifier(**NYSTROEM), []
+    for options in ({"scheduler": "synchronous"}, {"num_workers": 3}):
+        with dask.config.set(**{"scheduler": "threads"} | options):
+            found.append(model.fit(cut(X), cut(y)).dual_coef_.tobytes())
+    assert found[0] == found[1]

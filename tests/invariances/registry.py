@@ -100,10 +100,10 @@ NETS = "BayesNet*; MarkovRandomField; LinearGaussianNetwork*"
 NET_KERNELS = "linear_gaussian_kernel; bayes_net_kernel"
 WITHOUT_BLOCKS = (
     "MEDClassifier, rbf; MEDClassifier, poly; MEDClassifier, three; "
-    "MEDClassifier, joint; MEDClassifier, nystroem; MEDRegressor, rbf"
+    "MEDClassifier, joint; MEDRegressor, rbf"
 )
 DISTANCE_MACHINES = (
-    f"{WITHOUT_BLOCKS}; MEDOutlierDetector, kernel*; "
+    f"{WITHOUT_BLOCKS}; MEDClassifier, nystroem; MEDOutlierDetector, kernel*; "
     "MEDPartialLabelClassifier; MEDPartialLabelClassifier, three; "
     "solve_kernel_dual"
 )

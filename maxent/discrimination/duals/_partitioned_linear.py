@@ -57,6 +57,8 @@ class PartRows:
         Origin and unit of targets.
     rounding : float
         Width of the rounded corner of a hinge, in margin units; 0 leaves it.
+    features : NystroemMap or None
+        Makes features of the rows, in every pass anew.
     """
 
     margin: MarginPrior
@@ -66,6 +68,11 @@ class PartRows:
     centre: float = 0.0
     unit: float = 1.0
     rounding: float = 0.0
+    features: Any = None
+
+    def width(self, parts):
+        """Columns of the linear problem."""
+        return parts.n_columns if self.features is None else self.features.n_columns
 
     @property
     def bias_variance(self):
@@ -75,6 +82,8 @@ class PartRows:
     def problem(self, X, y, weight):
         """LinearProblem of the rows of a partition that have weight."""
         X, y, weight = rows_of_weight(X, y, weight)
+        if self.features is not None:
+            X = self.features(X)
         if self.classes is not None:
             second = y == self.classes[1]
             sign = np.where(second, 1.0, -1.0)
@@ -118,7 +127,8 @@ def solve_partitioned(
     hinge = not rows.margin.unit_potential.smooth
     if hinge:
         rows = replace(rows, rounding=WIDEST)
-    direct = not sparse and parts.n_columns <= _NEWTON_COLUMNS
+    sparse = sparse and rows.features is None
+    direct = not sparse and rows.width(parts) <= _NEWTON_COLUMNS
     start = rows.problem(*sample)
     if direct:
         start.rows = rows.asked(start)
@@ -142,7 +152,7 @@ class _PartitionedProblem:
 
     def __init__(self, parts, rows):
         self.parts, self.rows = parts, rows
-        self.precision = prior_precision(parts.n_columns, rows)
+        self.precision = prior_precision(rows.width(parts), rows)
         self.curvatures = None
 
     @property
