@@ -60,6 +60,7 @@ TABLES = [
     Table("generative_memory", "generative.py", "--parts memory"),
     Table("generative_passes", "generative.py", "--parts passes"),
     Table("predict", "predict.py"),
+    Table("waiting", "waiting.py"),
     Table("gram", "gram.py"),
     Table("memory", "memory.py", "--peer"),
     Table("approximation", "approximation.py"),
