@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.threads import single_threaded_loops
+from maxent._core.clusters import k_means
 from maxent.families import Gaussian
 from maxent.families._within import variances_within
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
@@ -90,15 +90,9 @@ def scaled(rows, share, by=None):
 
 def _clusters(rows, share, k, rng):
     """Labels of a k-means clustering, and the squares that it leaves."""
-    from sklearn import config_context
-    from sklearn.cluster import KMeans
-
-    seed = int(rng.integers(2**31))
-    checked = config_context(assume_finite=True, skip_parameter_validation=True)
-    with single_threaded_loops(), checked:  # whose threads do not survive a fork
-        clusters = KMeans(k, n_init=1, max_iter=_K_MEANS, random_state=seed)
-        clusters.fit(rows, sample_weight=share * len(rows))
-    return np.asarray(clusters.labels_, dtype=np.intp), clusters.inertia_
+    candidates = rng.random((k, 2 + int(np.log(k))))  # of every seed
+    rows = np.ascontiguousarray(rows)
+    return k_means(rows, share, k, candidates, _K_MEANS)
 
 
 def some_rows(
