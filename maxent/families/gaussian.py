@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from maxent._core.mixture import em_pass, moments, squared_lengths
+from maxent._core.mixture import em_pass, em_steps, moments, squared_lengths
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
@@ -36,6 +36,7 @@ class AnyGaussian(ExponentialFamily):
 
     _takes_gaps = _fills_gaps = True
     _spread_axes: ClassVar[int]  # of the (co)variances of one distribution
+    _own_spreads = True  # of every member, whatever those of others are
     _n_sums = 2
     mean: FloatArray
 
@@ -238,6 +239,35 @@ class AnyGaussian(ExponentialFamily):
         )
         return float(value[0]), total[0], first[0], self._unpacked(packed[0])
 
+    def _em_steps(
+        self, weights, columns, row_weights, prior, smoothing, n_steps, least, last
+    ):
+        """EM steps of a mixture of this batch, as `em_steps` takes and describes them.
+
+        `prior` are counts (batch,) and the (co)variance of one member; with `last` the
+        objective of the last point is wanted. Returns the objectives, weights and
+        members, and whether the steps are done.
+        """
+        mean, count = np.array(self.mean), np.ascontiguousarray(prior[0])
+        spread = self._packed(self._covariances(), self._d)
+        within = self._packed(prior[1][None], self._d)[0]
+        weights, objective = np.array(weights), np.empty(n_steps + last)
+        taken, done = em_steps(
+            *(columns, row_weights, self._spread_axes, smoothing, count, within),
+            *(weights, mean, spread, objective, n_steps, least),
+        )
+        members = self
+        if taken:
+            names = [name for name, _ in self._core]
+            parameters = dict(zip(names, (mean, self._unpacked(spread)), strict=True))
+            members = self._from_valid(parameters, {})
+        return objective[: taken + 1], weights, members, done
+
+    @classmethod
+    @abstractmethod
+    def _packed(cls, spread: FloatArray, d: int) -> FloatArray:
+        """Lower triangles of matrices, or variances (batch, d), in new memory."""
+
     @classmethod
     @abstractmethod
     def _unpacked(cls, packed: FloatArray) -> FloatArray:
@@ -351,14 +381,19 @@ class Gaussian(AnyGaussian):
         return self.cov
 
     def _packed_roots(self):
-        i, j = np.tril_indices(self._d)
+        i, j = lower_triangle(self._d)
         eye = np.broadcast_to(np.eye(self._d), self._factor.shape)
         return np.linalg.solve(self._factor, eye)[..., i, j]
 
     @classmethod
+    def _packed(cls, spread, d):
+        i, j = lower_triangle(d)
+        return np.ascontiguousarray(spread[:, i, j])
+
+    @classmethod
     def _unpacked(cls, packed):
         d = (math.isqrt(8 * packed.shape[1] + 1) - 1) // 2
-        i, j = np.tril_indices(d)
+        i, j = lower_triangle(d)
         out = np.empty((len(packed), d, d))
         out[:, i, j] = out[:, j, i] = packed
         return out
@@ -457,6 +492,8 @@ class TiedGaussian(Gaussian):
     (array([1., 8.]), array([[1.]]))
     """
 
+    _own_spreads = False
+
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         cov = _checks.real_array("cov", cov, 2)
         each = cov.reshape(-1, *cov.shape[-2:])
@@ -493,6 +530,12 @@ class TiedGaussian(Gaussian):
         mean = np.array(self.mean)
         mean[used] = new.mean
         return type(self)(mean, new.cov[0])
+
+
+@functools.lru_cache(maxsize=16)
+def lower_triangle(d):
+    """Rows and columns of the entries of a lower triangle, row by row."""
+    return np.tril_indices(d)
 
 
 def log_det(factor):

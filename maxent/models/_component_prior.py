@@ -155,6 +155,10 @@ class ComponentPrior:
         """Fit to some of the rows, without pseudo-observations of other rows."""
         return self.family.fit(X, mass, **options)
 
+    def of_spreads(self, batch: Any) -> tuple[Array, Array]:
+        """Pseudo-observations (K,) of Gaussians, and their (co)variance."""
+        return np.zeros(len(batch)), np.zeros(batch._spread_shape(batch._d))
+
     def refitted(self, batch: Any, total: Array, *sums: Array) -> Any:
         """M step from sums of `_part_sums` over all rows."""
         return batch._refitted(total, *sums)
@@ -312,6 +316,11 @@ class SpreadPrior(ComponentPrior):
     def fit_some(self, X, mass, smoothing=0.0):
         most = np.full(len(mass), self.count.max())
         return SpreadPrior(self.family, most, self.spread).fit(X, mass, smoothing)
+
+    def of_spreads(self, batch):
+        some = len(batch) != len(self.count)  # as of `fit_some`
+        count = np.full(len(batch), self.count.max()) if some else self.count
+        return count, np.asarray(self.spread)
 
     def refitted(self, batch, total, *sums):
         return self.blended(total, *batch._moments_of_sums(total, *sums))

@@ -27,7 +27,7 @@ from maxent._core.clusters import k_means
 from maxent.families import Gaussian
 from maxent.families._within import variances_within
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
-from maxent.models._components import posterior_of
+from maxent.models._components import GaussianRows, posterior_of
 
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
@@ -130,9 +130,10 @@ def groups_of_rows(
 
 @dataclass
 class Start:
-    """A start of EM, and the objective there."""
+    """A start of EM, the objective there, and the prior of the search."""
 
     objective: float
+    prior: ComponentPrior
     point: Any
 
 
@@ -196,6 +197,9 @@ class ComponentSearch:
         self.n_misses = n_misses
         self.least = weights.mean()  # that a move must gain: one nat of a mean row
         self.known: dict[bytes, Start] = {}
+        self.rows = None  # of Gaussians, whose steps are compiled
+        if family._fills_gaps and family._own_spreads and not options:
+            self.rows = GaussianRows(X, weights)
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
@@ -220,17 +224,16 @@ class ComponentSearch:
 
     def start_of(self, labels: NDArray[np.intp]) -> Start:
         """Start from a partition of the rows."""
-        prior, point = self.after_all_moves(*self.after_steps(self.shares_of(labels)))
-        return Start(self.value(prior, point), point)
+        return self.after_all_moves(self.after_steps(self.shares_of(labels)))
 
-    def after_all_moves(self, prior: ComponentPrior, point: Any) -> tuple[Any, Any]:
-        """Prior and point once no move gains."""
+    def after_all_moves(self, start: Start) -> Start:
+        """Start once no move gains."""
         for _ in range(_ROUNDS):
-            following = self.after_moves(prior, point)
+            following = self.after_moves(start)
             if following is None:
                 break
-            prior, point = following
-        return prior, point
+            start = following
+        return start
 
     def shares_of(self, labels):
         """Shares (k, n) of groups; those that there are not share the largest ones."""
@@ -272,20 +275,32 @@ class ComponentSearch:
         """Point after one step of EM."""
         return self.maximum(prior, self.expected(prior, point).shares)
 
-    def after_steps(self, shares: Array) -> tuple[ComponentPrior, Any]:
-        """Prior by the largest shares (k, n), and a point after a few steps of EM."""
+    def after_steps(self, shares: Array) -> Start:
+        """Start a few steps of EM after shares (k, n), the largest of which decide
+        about the prior."""
         labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
         prior = prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
-        point = self.maximum(prior, shares)
-        for _ in range(self.n_steps):
+        return self.after_steps_from(prior, self.maximum(prior, shares))
+
+    def after_steps_from(self, prior: ComponentPrior, point: Any) -> Start:
+        """Start after a few steps of EM."""
+        left = self.n_steps
+        if self.rows is not None:
+            own = prior, self.smoothing, point, left
+            values, point, done = self.rows.steps(*own, last=True)
+            if done:
+                return Start(float(values[-1]), prior, point)
+            left -= max(len(values) - 1, 0)
+        for _ in range(left):
             point = self.step(prior, point)
-        return prior, point
+        return Start(self.value(prior, point), prior, point)
 
     # -- moves -------------------------------------------------------------------------
-    def after_moves(self, prior, point):
-        """Prior and point after moves that gain; None if there are none."""
+    def after_moves(self, start):
+        """Start after moves that gain; None if there are none."""
         if self.k < 3:  # two components to merge and another one to split
             return None
+        prior, point = start.prior, start.point
         at = self.expected(prior, point)
         shares = at.shares
         density = prior.log_density_of_some(at.components)
@@ -303,7 +318,7 @@ class ComponentSearch:
                 new[b, rows] = part
                 new[c, rows] -= part
             following = self.after_steps(new)
-            if self.value(*following) > self.value(prior, point) + self.least:
+            if following.objective > start.objective + self.least:
                 return following
         return None
 

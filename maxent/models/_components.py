@@ -26,6 +26,8 @@ from maxent.models._partial import (
 
 Array = NDArray[np.float64]
 
+Point = tuple[Array, Any]  # weights and members of a mixture
+
 _BLOCK = 1 << 16  # of entries of a table that are worked on at a time
 _FAR = 1e4  # of a squared shift of a mean, in variances: four digits are lost
 
@@ -54,7 +56,7 @@ class Components:
         self.family, self.X, self.weights = family, X, weights
         self.options = dict(family._complete(X, {} if options is None else options))
         self.prior = ComponentPrior(family)  # none until groups are known
-        self.columns: Array | None = None  # of the rows, once a pass needs them
+        self._columns: GaussianRows | None = None  # once a pass needs them
         self.partial = family._takes_gaps and bool(np.isnan(X).any())
 
     def filled(self) -> Array:
@@ -100,6 +102,20 @@ class Components:
         """True if M steps are functions of sums about the means before."""
         return self.family._fills_gaps and not self.partial and not self.options
 
+    @property
+    def columns(self) -> GaussianRows:
+        """The rows, as passes over whole Gaussians read them."""
+        if self._columns is None:
+            self._columns = GaussianRows(self.X, self.weights)
+        return self._columns
+
+    def quick_step(self, smoothing: float, point: Point) -> tuple[float, Point] | None:
+        """Objective, and the point after an EM step, of Gaussians without any doubt."""
+        if not (self.are_whole_gaussians and self.family._own_spreads):
+            return None
+        values, following, done = self.columns.steps(self.prior, smoothing, point, 1)
+        return (float(values[0]), following) if done else None
+
     def em_step(
         self, weights: Array, old: Any, held: Mapping[str, NDArray[np.bool_]]
     ) -> tuple[float, Array, Any] | None:
@@ -109,12 +125,9 @@ class Components:
         """
         if not self.are_whole_gaussians:
             return None
-        if self.columns is None:
-            pad = -len(self.X) % 8
-            columns = np.pad(self.X.T, ((0, 0), (0, pad)), mode="edge")
-            self.columns = np.ascontiguousarray(columns)
-            self.padded = np.pad(self.weights, (0, pad))
-        value, total, *sums = old._em_sums(weights, self.columns, self.padded)
+        value, total, *sums = old._em_sums(
+            weights, self.columns.columns, self.columns.weights
+        )
         used = self.prior.decides(total)
         if not np.isfinite(value) or not used.all():
             return None
@@ -147,6 +160,47 @@ class Components:
     def one(self, k: int = 1) -> Any:
         """Equal members for all rows."""
         return overall(self.family, self.X, self.weights, self.options, k)
+
+
+class GaussianRows:
+    """Rows (n, d) of weights (n,) as compiled EM of Gaussians reads them.
+
+    They are columns, filled up to a multiple of eight rows with rows of weight zero.
+    """
+
+    def __init__(self, X: Array, weights: Array) -> None:
+        pad = -len(X) % 8
+        columns = np.pad(X.T, ((0, 0), (0, pad)), mode="edge")
+        self.columns = np.ascontiguousarray(columns)
+        self.weights = np.pad(weights, (0, pad))
+
+    def steps(
+        self,
+        prior: ComponentPrior,
+        smoothing: float,
+        point: Point,
+        n_steps: int,
+        *,
+        least: float = -np.inf,
+        last: bool = False,
+    ) -> tuple[Array, Point, bool]:
+        """EM steps of a mixture until one gains less than `least`.
+
+        Returns
+        -------
+        objectives : ndarray
+            Before every step, and with `last` at the last point.
+        point
+        done : bool
+            False where a step needs care, which the point then is before.
+        """
+        weights, members = point
+        if not (weights > 0).all():
+            return np.empty(0), point, False
+        own = prior.of_spreads(members)
+        rows = self.columns, self.weights, own, smoothing, n_steps, least, last
+        values, weights, members, done = members._em_steps(weights, *rows)
+        return values, (weights, members), done
 
 
 def overall(

@@ -188,6 +188,10 @@ class MixtureProblem:
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
+        if not self.held:
+            taken = self.components.quick_step(self.smoothing, point)
+            if taken is not None:
+                return taken
         passed = self.components.em_step(weights, components, self.held)
         if passed is None:
             log_prob = self.components.log_prob(components)

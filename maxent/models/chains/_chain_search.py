@@ -53,16 +53,13 @@ def clustered_starts(
     chains = ChainSearch(problem, n_states)
     starts = []
     for weights, components in mixtures.starts(n_init, rng):
-        prior, point = chains.after_steps(chains.shares_in(weights, components))
-        starts.append((chains.value(prior, point), prior, point))
+        starts.append(chains.after_steps(chains.shares_in(weights, components)))
     for number in range(max(n_init, len(WINDOWS)) if n_states > 1 else 0):
         labels = chains.labels_of_windows(WINDOWS[number % len(WINDOWS)], rng)
-        prior, point = chains.after_steps(chains.shares_of(labels))
-        starts.append((chains.value(prior, point), prior, point))
-    starts.sort(key=lambda start: -start[0])
-    _, prior, point = starts[0]
-    _, point = chains.after_all_moves(prior, point)
-    return [problem.start_at(point), *(point for *_, point in starts[1:n_init])]
+        starts.append(chains.after_steps(chains.shares_of(labels)))
+    starts.sort(key=lambda start: -start.objective)
+    best = chains.after_all_moves(starts[0])
+    return [problem.start_at(best.point), *(one.point for one in starts[1:n_init])]
 
 
 class ChainSearch(ComponentSearch):
@@ -75,6 +72,7 @@ class ChainSearch(ComponentSearch):
         X, own = components.filled()[self.at], components.weights[self.at]
         rest = n_states, _SMOOTHING, components.options
         super().__init__(X, own, components.family, *rest)
+        self.rows = None  # whose steps do not see the chain
 
     def labels_of_windows(self, length: int, rng: np.random.Generator) -> NDArray[Any]:
         """Labels (n,) of a clustering of windows of so many rows of a sequence.
