@@ -197,6 +197,51 @@ cdef int followed(
     return 1
 
 
+cdef void moments_of_shares(
+    const Mixture* p, const double* y, const double* w, Py_ssize_t rows,
+    const double* share, const double* mean, double* room, double* n, double* s1,
+    double* s2,
+) noexcept nogil:
+    """Sums of shares (K, rows) of the rows about means (K, d)."""
+    cdef Py_ssize_t d = p.d, lo = 0, m, t, a, k
+    cdef double* own = room + d * MX_MIXTURE_BLOCK
+    for k in range(p.K):
+        n[k] = 0.
+    for k in range(p.K * d):
+        s1[k] = 0.
+    for k in range(p.K * p.P):
+        s2[k] = 0.
+    while lo < rows:
+        m = min(<Py_ssize_t> MX_MIXTURE_BLOCK, rows - lo)
+        for a in range(d):
+            for t in range(m):
+                room[a * MX_MIXTURE_BLOCK + t] = y[a * rows + lo + t]
+        for k in range(p.K):
+            for t in range(m):
+                own[t] = w[lo + t] * share[k * rows + lo + t]
+            n[k] += mx_moments_block(
+                room, own, m, d, p.kind != FULL, mean + k * d, own + MX_MIXTURE_BLOCK,
+                s1 + k * d, s2 + k * p.P)
+        lo = lo + MX_MIXTURE_BLOCK
+
+
+cdef bint maximum(
+    const Mixture* p, const double* n, const double* s1, const double* s2,
+    const double* old, double* mean, double* spread, double* root, double* log_det,
+) noexcept nogil:
+    """M step of all members from sums about their old means; False in doubt."""
+    cdef Py_ssize_t k
+    for k in range(p.K):
+        if not n[k] > 0. or not followed(
+                p, n[k], p.count[k], s1 + k * p.d, s2 + k * p.P, old + k * p.d,
+                mean + k * p.d, spread + k * p.P):
+            return False
+        log_det[k] = factored(p, spread + k * p.P, root + k * p.P)
+        if not log_det[k] < INFINITY:
+            return False
+    return True
+
+
 def em_steps(
     const double[:, ::1] y,              # IN   (d, rows), rows a multiple of 8
     const double[::1] w,                 # IN   (rows,), 0 on rows that fill up
@@ -204,6 +249,7 @@ def em_steps(
     double smoothing,                    # pseudo-counts of the weights
     const double[::1] count,             # IN   (K,), of the prior
     const double[::1] within,            # IN   (P,), of the prior, packed
+    const double[:, ::1] share,          # IN   (K, rows) to start from, or (0, 0)
     double[::1] weights,                 # INOUT (K,)
     double[:, ::1] mean,                 # INOUT (K, d)
     double[:, ::1] spread,               # INOUT (K, P), packed (co)variances
@@ -211,29 +257,32 @@ def em_steps(
     Py_ssize_t n_steps,
     double least,                        # gain below which no more step is taken
 ):
-    """EM steps with a prior of the (co)variances.
+    """EM steps with a prior of the (co)variances, from a point or from shares of rows.
 
     Objectives are those before each step, and of the last point if there is room for
     it. Returns the number of steps, and whether they are done: fewer are where one has
     gained less than `least`; they are not done where one needs care, as a member has no
-    rows or is almost singular, and the point is the one before it.
+    rows or is almost singular, and the point is the one before it, if there is one.
     """
     cdef Py_ssize_t K = mean.shape[0], d = mean.shape[1], rows = y.shape[1], k, i
     cdef Py_ssize_t P = d * (d + 1) // 2 if kind == FULL else d, step = 0
     cdef Py_ssize_t S = K * P, M = K * d
     cdef Mixture p
-    cdef int diagonal = kind != FULL, sound
+    cdef bint begins = share.shape[0] > 0
     cdef double value, total, last = -INFINITY
     if (y.shape[0] != d or w.shape[0] != rows or rows % 8 or weights.shape[0] != K
             or spread.shape[0] != K or spread.shape[1] != P or count.shape[0] != K
             or within.shape[0] != P
+            or begins and (share.shape[0] != K or share.shape[1] != rows)
             or objective.shape[0] < n_steps or rows == 0 or K == 0 or d == 0):
         raise ValueError("shapes of the arrays do not fit together")
-    cdef double[::1] room = np.empty(4 * K + 2 * M + 3 * S + P)
+    cdef double[::1] room = np.empty(
+        4 * K + 2 * M + 3 * S + (2 * d + 2) * MX_MIXTURE_BLOCK * begins)
     cdef double* scale = &room[0]
     cdef double* n = scale + K
     cdef double* log_det = n + K
-    cdef double* s1 = log_det + 2 * K
+    cdef double* new_det = log_det + K
+    cdef double* s1 = new_det + K
     cdef double* new = s1 + M
     cdef double* s2 = new + M
     cdef double* root = s2 + S
@@ -241,61 +290,67 @@ def em_steps(
     p.K, p.d, p.P, p.kind, p.smoothing = K, d, P, kind, smoothing
     p.count, p.within, p.greatest = &count[0], &within[0], 0.
     for k in range(K):
+        if count[k] > 0.:
+            p.greatest = factored(&p, p.within, root) + d
+    for k in range(0 if begins else K):
         log_det[k] = factored(&p, &spread[k, 0], root + k * P)
         if not log_det[k] < INFINITY or not weights[k] > 0.:
             return 0, False
-        if count[k] > 0. and p.greatest == 0.:
-            p.greatest = factored(&p, p.within, other + S) + d
     while True:
-        if step == objective.shape[0]:
-            return step, True
-        value = 0.
-        for k in range(K):
-            scale[k] = log(weights[k]) - 0.5 * (log_det[k] + d * LOG_2PI)
-            value += smoothing * log(weights[k])
-            if count[k] > 0.:
-                value -= 0.5 * count[k] * (
-                    log_det[k] + away(&p, root + k * P) - p.greatest)
-            n[k] = 0.
-        for i in range(M):
-            s1[i] = 0.
-        for i in range(S):
-            s2[i] = 0.
-        with nogil:
-            sound = one_restart(&y[0, 0], &w[0], rows, d, K, diagonal, scale,
+        if begins:
+            for i in range(M):            # twice: sums are about the means at last
+                new[i] = 0.
+            for i in range(2):
+                moments_of_shares(&p, &y[0, 0], &w[0], rows, &share[0, 0], new,
+                                  other + S, n, s1, s2)
+                for k in range(M if i == 0 else 0):
+                    if not n[k // d] > 0.:
+                        return 0, False
+                    new[k] = s1[k] / n[k // d]
+            for i in range(M):
+                mean[i // d, i % d] = new[i]
+        else:
+            if step == objective.shape[0]:
+                return step, True
+            value = 0.
+            for k in range(K):
+                scale[k] = log(weights[k]) - 0.5 * (log_det[k] + d * LOG_2PI)
+                value += smoothing * log(weights[k])
+                if count[k] > 0.:
+                    value -= 0.5 * count[k] * (
+                        log_det[k] + away(&p, root + k * P) - p.greatest)
+                n[k] = 0.
+            for i in range(M):
+                s1[i] = 0.
+            for i in range(S):
+                s2[i] = 0.
+            with nogil:
+                k = one_restart(&y[0, 0], &w[0], rows, d, K, kind != FULL, scale,
                                 &mean[0, 0], root, &total, n, s1, s2)
-        if sound < 0:
-            raise MemoryError("no memory for the blocks of an EM pass")
-        value += total
-        if not fabs(value) < INFINITY:
+            if k < 0:
+                raise MemoryError("no memory for the blocks of an EM pass")
+            value += total
+            if not fabs(value) < INFINITY:
+                return step, False
+            objective[step] = value
+            if step == n_steps or value - last < least:
+                return step, True
+            last = value
+            PyErr_CheckSignals()
+        if not maximum(&p, n, s1, s2, &mean[0, 0], new, other, root, new_det):
             return step, False
-        objective[step] = value
-        if step == n_steps or value - last < least:
-            return step, True
-        last = value
-        PyErr_CheckSignals()
-        sound, total = 1, 0.
+        total = 0.
         for k in range(K):
             total += n[k] + smoothing
-            if not n[k] > 0. or not followed(
-                    &p, n[k], count[k], s1 + k * d, s2 + k * P, &mean[k, 0],
-                    new + k * d, other + k * P):
-                sound = 0
-                break
-            log_det[K + k] = factored(&p, other + k * P, root + k * P)
-            if not log_det[K + k] < INFINITY:
-                sound = 0
-                break
-        if not sound:
-            return step, False
         for k in range(K):
             weights[k] = (n[k] + smoothing) / total
-            log_det[k] = log_det[K + k]
+            log_det[k] = new_det[k]
             for i in range(d):
                 mean[k, i] = new[k * d + i]
             for i in range(P):
                 spread[k, i] = other[k * P + i]
-        step += 1
+        step += not begins
+        begins = False
 
 
 # -- Gaussians of rows as they come ----------------------------------------------------

@@ -239,29 +239,35 @@ class AnyGaussian(ExponentialFamily):
         )
         return float(value[0]), total[0], first[0], self._unpacked(packed[0])
 
-    def _em_steps(
-        self, weights, columns, row_weights, prior, smoothing, n_steps, least, last
-    ):
-        """EM steps of a mixture of this batch, as `em_steps` takes and describes them.
+    @classmethod
+    def _em_steps(cls, rows, prior, smoothing, start, n_steps, least, last):
+        """EM steps of a mixture, as `em_steps` takes and describes them.
 
-        `prior` are counts (batch,) and the (co)variance of one member; with `last` the
-        objective of the last point is wanted. Returns the objectives, weights and
-        members, and whether the steps are done.
+        `rows` are columns (d, n) and weights (n,), `prior` counts (K,) and the
+        (co)variance of one member; `start` is a point (weights, members), or shares
+        (K, n) of the rows. With `last` the objective of the last point is wanted.
+        Returns the objectives, the point, and whether the steps are done.
         """
-        mean, count = np.array(self.mean), np.ascontiguousarray(prior[0])
-        spread = self._packed(self._covariances(), self._d)
-        within = self._packed(prior[1][None], self._d)[0]
-        weights, objective = np.array(weights), np.empty(n_steps + last)
+        (columns, _), (count, spread) = rows, prior
+        d, shares, point = len(columns), np.empty((0, 0)), start
+        if isinstance(start, tuple):
+            weights, members = start
+            own = np.array(weights), np.array(members.mean)
+            own = *own, cls._packed(members._covariances(), d)
+        else:
+            shares, k, point = start, len(start), None
+            own = np.empty(k), np.empty((k, d)), cls._packed(np.array([spread] * k), d)
+        objective, within = np.empty(n_steps + last), cls._packed(spread[None], d)[0]
         taken, done = em_steps(
-            *(columns, row_weights, self._spread_axes, smoothing, count, within),
-            *(weights, mean, spread, objective, n_steps, least),
+            *(*rows, cls._spread_axes, smoothing, np.ascontiguousarray(count), within),
+            *(shares, *own, objective, n_steps, least),
         )
-        members = self
-        if taken:
-            names = [name for name, _ in self._core]
-            parameters = dict(zip(names, (mean, self._unpacked(spread)), strict=True))
-            members = self._from_valid(parameters, {})
-        return objective[: taken + 1], weights, members, done
+        if taken or done:
+            weights, mean, spread = own
+            names = [name for name, _ in cls._core]
+            parameters = dict(zip(names, (mean, cls._unpacked(spread)), strict=True))
+            point = weights, cls._from_valid(parameters, {})
+        return objective[: taken + 1], point, done
 
     @classmethod
     @abstractmethod

@@ -155,9 +155,9 @@ class ComponentPrior:
         """Fit to some of the rows, without pseudo-observations of other rows."""
         return self.family.fit(X, mass, **options)
 
-    def of_spreads(self, batch: Any) -> tuple[Array, Array]:
-        """Pseudo-observations (K,) of Gaussians, and their (co)variance."""
-        return np.zeros(len(batch)), np.zeros(batch._spread_shape(batch._d))
+    def of_spreads(self, k: int, d: int) -> tuple[Array, Array]:
+        """Pseudo-observations (k,) of Gaussians, all or some, and their (co)variance."""
+        return np.zeros(k), np.zeros(self.family._spread_shape(d))
 
     def refitted(self, batch: Any, total: Array, *sums: Array) -> Any:
         """M step from sums of `_part_sums` over all rows."""
@@ -317,9 +317,9 @@ class SpreadPrior(ComponentPrior):
         most = np.full(len(mass), self.count.max())
         return SpreadPrior(self.family, most, self.spread).fit(X, mass, smoothing)
 
-    def of_spreads(self, batch):
-        some = len(batch) != len(self.count)  # as of `fit_some`
-        count = np.full(len(batch), self.count.max()) if some else self.count
+    def of_spreads(self, k, d):
+        some = k != len(self.count)  # as of `fit_some`
+        count = np.full(k, self.count.max()) if some else self.count
         return count, np.asarray(self.spread)
 
     def refitted(self, batch, total, *sums):

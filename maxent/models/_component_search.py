@@ -38,6 +38,7 @@ _RESCALINGS = 8  # of the columns by what they vary within groups
 _ROUNDS = 20  # of moves at most
 _FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
+_VANISHED = 1e-6  # share of the rows in one of the halves that is none
 _NEIGHBOURS = 3  # of each component that it is merged with
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
 _SOME = 2000, 100  # rows in which k groups are sought: so many, or k times so many
@@ -199,7 +200,7 @@ class ComponentSearch:
         self.known: dict[bytes, Start] = {}
         self.rows = None  # of Gaussians, whose steps are compiled
         if family._fills_gaps and family._own_spreads and not options:
-            self.rows = GaussianRows(X, weights)
+            self.rows = GaussianRows(family, X, weights)
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
@@ -276,22 +277,16 @@ class ComponentSearch:
         return self.maximum(prior, self.expected(prior, point).shares)
 
     def after_steps(self, shares: Array) -> Start:
-        """Start a few steps of EM after shares (k, n), the largest of which decide
-        about the prior."""
+        """Start of shares (k, n), the largest of which decide about the prior."""
         labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
         prior = prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
-        return self.after_steps_from(prior, self.maximum(prior, shares))
-
-    def after_steps_from(self, prior: ComponentPrior, point: Any) -> Start:
-        """Start after a few steps of EM."""
-        left = self.n_steps
         if self.rows is not None:
-            own = prior, self.smoothing, point, left
+            own = prior, self.smoothing, shares, self.n_steps
             values, point, done = self.rows.steps(*own, last=True)
             if done:
                 return Start(float(values[-1]), prior, point)
-            left -= max(len(values) - 1, 0)
-        for _ in range(left):
+        point = self.maximum(prior, shares)
+        for _ in range(self.n_steps):
             point = self.step(prior, point)
         return Start(self.value(prior, point), prior, point)
 
@@ -312,9 +307,9 @@ class ComponentSearch:
         for moves in self.proposals(losses, gains):
             new = shares.copy()
             for a, b, c in moves:
-                rows, half = splits[c][1]
+                rows, pair = splits[c][1]
                 new[a] = shares[a] + shares[b]
-                new[b], part = 0.0, half * shares[c, rows]
+                new[b], part = 0.0, self.half_of(rows, pair) * shares[c, rows]
                 new[b, rows] = part
                 new[c, rows] -= part
             following = self.after_steps(new)
@@ -340,34 +335,55 @@ class ComponentSearch:
             yield [move]
 
     def split(self, prior, expectation, shares, h, within):
-        """Gain of two components in the place of one, their rows and shares of one.
+        """Gain of two components in the place of one, its rows, and the two.
 
         They begin at both sides of its mean, along the axis in which it is widest
         beside the variances within all components.
         """
         at = np.flatnonzero(shares[h] > _SMALL)
         mass = shares[h, at] * self.weights[at]
-        X, total, last = self.X[at], mass.sum(), -np.inf
+        X, total = self.X[at], mass.sum()
         if len(at) < 4:
             return -np.inf, None
         half = _beyond_the_mean(X, mass, within)
+        value, pair = self.pair_of(prior, X, mass, np.stack([half, 1.0 - half]))
+        if pair is None or not pair[0].min() > _VANISHED:
+            return -np.inf, None
+        return value - float(mass @ expectation.log_prob[h, at]), (at, pair)
+
+    def pair_of(self, prior, X, mass, shares):
+        """Objective and point of a mixture of two of rows; no point if none is found.
+
+        EM begins at shares (2, n) and ends where a step gains little.
+        """
+        last, least = -np.inf, 0.5 * self.least
+        if self.rows is not None:
+            rows, steps = GaussianRows(self.family, X, mass), _SPLIT_STEPS - 1
+            own = rows.steps(prior, 0.0, shares, steps, least=least, last=True)
+            values, pair, done = own
+            if done:
+                return values[-1], pair
         for _ in range(_SPLIT_STEPS):
-            both = np.stack([half, 1.0 - half]) * mass
-            counts = both.sum(axis=1)
-            if not counts.min() > 1e-6 * total:
-                return -np.inf, None
+            both = shares * mass
+            weights = both.sum(axis=1) / mass.sum()
+            if not weights.min() > _VANISHED:
+                return last, None
             try:
                 two = prior.fit_some(X, both, **self.options)
             except ValueError:  # a half has no fit of this family
-                return -np.inf, None
-            new = two.log_prob(X) + np.log(counts / total)[:, None]
-            top = np.logaddexp(*new)
-            half = np.exp(new[0] - top)
+                return last, None
+            new = two.log_prob(X) + np.log(weights)[:, None]
+            top, shares = posterior_of(new)
             value = float(mass @ top + prior.log_density_of_some(two).sum())
-            if value - last < 0.5 * self.least:
+            if value - last < least:
                 break
             last = value
-        return value - float(mass @ expectation.log_prob[h, at]), (at, half)
+        return value, (weights, two)
+
+    def half_of(self, rows, pair):
+        """Shares of some rows in the first one of two components."""
+        weights, two = pair
+        return posterior_of(two.log_prob(self.X[rows]) + np.log(weights)[:, None])[1][0]
 
     def losses(self, prior, expectation, shares, density):
         """(loss, a, b) of one component in the place of two, of near pairs."""
@@ -380,16 +396,26 @@ class ComponentSearch:
             both = both[at]
             if not len(at):
                 continue
-            try:
-                one = prior.fit_some(self.X[at], both[None], **self.options)
-            except ValueError:
+            new = self.value_of_one(prior, self.X[at], both)
+            if new is None:
                 continue
             pair = log_weights[[a, b]][:, at]
             old = np.logaddexp(*(log_prob[[a, b]][:, at] + pair))
             old -= np.logaddexp(*pair)
-            loss = float(both @ (old - one.log_prob(self.X[at])[0]))
-            new = prior.log_density_of_some(one)[0]
-            yield loss + density[a] + density[b] - new, a, b
+            yield float(both @ old) + density[a] + density[b] - new, a, b
+
+    def value_of_one(self, prior, X, mass):
+        """Objective of one component of rows; None if it has no fit."""
+        if self.rows is not None:
+            rows, all_ = GaussianRows(self.family, X, mass), np.ones((1, len(X)))
+            values, _, done = rows.steps(prior, 0.0, all_, 0, last=True)
+            if done:
+                return float(values[0])
+        try:
+            one = prior.fit_some(X, mass[None], **self.options)
+        except ValueError:
+            return None
+        return float(mass @ one.log_prob(X)[0] + prior.log_density_of_some(one)[0])
 
 
 def _partition(labels):

@@ -106,7 +106,7 @@ class Components:
     def columns(self) -> GaussianRows:
         """The rows, as passes over whole Gaussians read them."""
         if self._columns is None:
-            self._columns = GaussianRows(self.X, self.weights)
+            self._columns = GaussianRows(self.family, self.X, self.weights)
         return self._columns
 
     def quick_step(self, smoothing: float, point: Point) -> tuple[float, Point] | None:
@@ -168,39 +168,59 @@ class GaussianRows:
     They are columns, filled up to a multiple of eight rows with rows of weight zero.
     """
 
-    def __init__(self, X: Array, weights: Array) -> None:
-        pad = -len(X) % 8
-        columns = np.pad(X.T, ((0, 0), (0, pad)), mode="edge")
-        self.columns = np.ascontiguousarray(columns)
-        self.weights = np.pad(weights, (0, pad))
+    def __init__(self, family: type[Any], X: Array, weights: Array) -> None:
+        self.family, self.n = family, len(X)
+        self.columns = np.empty((X.shape[1], self.n + -self.n % 8))
+        self.columns[:, : self.n], self.columns[:, self.n :] = X.T, X[-1:].T
+        self.weights = self.filled_up(weights)
+
+    def filled_up(self, table: Array) -> Array:
+        """A table (..., n) with a zero for every row that fills up."""
+        out = np.zeros((*table.shape[:-1], self.columns.shape[1]))
+        out[..., : self.n] = table
+        return out
 
     def steps(
         self,
         prior: ComponentPrior,
         smoothing: float,
-        point: Point,
+        start: Point | Array,
         n_steps: int,
         *,
         least: float = -np.inf,
         last: bool = False,
-    ) -> tuple[Array, Point, bool]:
+    ) -> tuple[Array, Point | None, bool]:
         """EM steps of a mixture until one gains less than `least`.
+
+        Parameters
+        ----------
+        prior : ComponentPrior
+        smoothing : float
+            Pseudo-counts of the weights.
+        start : point, or ndarray (k, n)
+            Weights and members, or shares of the rows, from which these are fitted.
+        n_steps : int
+        least : float, default=-inf
+        last : bool, default=False
+            Whether the objective of the last point is wanted.
 
         Returns
         -------
         objectives : ndarray
             Before every step, and with `last` at the last point.
         point
+            None if it could not be fitted to shares.
         done : bool
             False where a step needs care, which the point then is before.
         """
-        weights, members = point
-        if not (weights > 0).all():
-            return np.empty(0), point, False
-        own = prior.of_spreads(members)
-        rows = self.columns, self.weights, own, smoothing, n_steps, least, last
-        values, weights, members, done = members._em_steps(weights, *rows)
-        return values, (weights, members), done
+        if isinstance(start, tuple):
+            k = len(start[0])
+        else:
+            k, start = len(start), self.filled_up(start)
+        own = prior.of_spreads(k, len(self.columns))
+        rows = self.columns, self.weights
+        found = self.family._em_steps(rows, own, smoothing, start, n_steps, least, last)
+        return found  # type: ignore[no-any-return]
 
 
 def overall(
