@@ -36,7 +36,6 @@ class AnyGaussian(ExponentialFamily):
 
     _takes_gaps = _fills_gaps = True
     _spread_axes: ClassVar[int]  # of the (co)variances of one distribution
-    _own_spreads = True  # of every member, whatever those of others are
     _n_sums = 2
     mean: FloatArray
 
@@ -498,7 +497,7 @@ class TiedGaussian(Gaussian):
     (array([1., 8.]), array([[1.]]))
     """
 
-    _own_spreads = False
+    _fits_apart = False
 
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         cov = _checks.real_array("cov", cov, 2)

@@ -128,6 +128,11 @@ class ComponentPrior:
     def __init__(self, family: type[Any]) -> None:
         self.family = family
 
+    @classmethod
+    def of_all(cls, priors: list[Any]) -> Any:
+        """Prior of the members of several batches, from the prior of each batch."""
+        return priors[0]
+
     def decides(self, total: Array) -> NDArray[np.bool_]:
         """Members that rows of these total weights (K,), and the prior, determine."""
         return total > 0
@@ -218,6 +223,10 @@ class RowsPrior(ComponentPrior):
         unit = (count - self.shared) / np.where(size > 0, size, 1.0)
         self.own = weights * unit[labels]
 
+    @classmethod
+    def of_all(cls, priors):
+        return _SomeRowsPrior(priors)
+
     def decides(self, total):
         return np.ones(len(total), dtype=bool)
 
@@ -244,6 +253,17 @@ class RowsPrior(ComponentPrior):
         return each.sum(axis=1)
 
 
+class _SomeRowsPrior(RowsPrior):
+    """Priors of several batches, by the pseudo-rows of all members."""
+
+    def __init__(self, priors: list[RowsPrior]) -> None:
+        self.family, self.X = priors[0].family, priors[0].X
+        self.rows = np.concatenate([prior.pseudo_rows() for prior in priors])
+
+    def pseudo_rows(self):
+        return self.rows
+
+
 class SpreadPrior(ComponentPrior):
     """Pseudo-observations of Gaussians about their own means.
 
@@ -254,7 +274,7 @@ class SpreadPrior(ComponentPrior):
     count : ndarray (K,)
         Pseudo-observations of each member, > 0; the largest is that of other ones.
     spread : ndarray
-        W, in the shape of one (co)variance of the family.
+        W, in the shape of one (co)variance of the family, or of one for each member.
     """
 
     def __init__(self, family: type[Any], count: Array, spread: Array) -> None:
@@ -262,10 +282,24 @@ class SpreadPrior(ComponentPrior):
         self.count, self.spread = count, spread
         self._greatest: Array | None = None  # twice the log-density of one row, negated
 
+    @classmethod
+    def of_all(cls, priors):
+        family, count = priors[0].family, np.concatenate([p.count for p in priors])
+        if all(prior is priors[0] for prior in priors):
+            return cls(family, count, priors[0].spread)
+        each = [np.repeat([p.spread], len(p.count), axis=0) for p in priors]
+        return cls(family, count, np.concatenate(each))
+
     def of_members(self, used):
         if used.all() and len(used) == len(self.count):
             return self
-        return SpreadPrior(self.family, self.count[used], self.spread)
+        spread = self.spread if self._is_shared else self.spread[used]
+        return SpreadPrior(self.family, self.count[used], spread)
+
+    @property
+    def _is_shared(self):
+        """True if all members have one W."""
+        return np.ndim(self.spread) == self.family._spread_axes
 
     @classmethod
     def of_groups(
@@ -345,7 +379,8 @@ class SpreadPrior(ComponentPrior):
         """Log-density of one pseudo-observation, relative to that where S is W."""
         away = batch._mean_distance(self.spread)
         if self._greatest is None:
-            own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
+            spread = self.spread[None] if self._is_shared else self.spread
+            own = self.family(np.zeros((len(spread), batch.mean.shape[1])), spread)
             self._greatest = own._log_det + batch.mean.shape[1]
         return -0.5 * (batch._log_det + away - self._greatest)
 
@@ -364,6 +399,15 @@ class ProductPrior(ComponentPrior):
     def __init__(self, family: type[Any], parts: list[tuple[Any, Any, Any]]) -> None:
         super().__init__(family)
         self.parts = [(list(own), prior, options) for own, prior, options in parts]
+
+    @classmethod
+    def of_all(cls, priors):
+        each = zip(*(prior.parts for prior in priors))
+        parts = [
+            (some[0][0], type(some[0][1]).of_all([p for _, p, _ in some]), some[0][2])
+            for some in each
+        ]
+        return cls(priors[0].family, parts)
 
     def of_members(self, used):
         return ProductPrior(

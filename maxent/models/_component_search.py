@@ -199,7 +199,7 @@ class ComponentSearch:
         self.least = weights.mean()  # that a move must gain: one nat of a mean row
         self.known: dict[bytes, Start] = {}
         self.rows = None  # of Gaussians, whose steps are compiled
-        if family._fills_gaps and family._own_spreads and not options:
+        if family._fills_gaps and family._fits_apart and not options:
             self.rows = GaussianRows(family, X, weights)
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:

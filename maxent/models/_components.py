@@ -111,7 +111,7 @@ class Components:
 
     def quick_step(self, smoothing: float, point: Point) -> tuple[float, Point] | None:
         """Objective, and the point after an EM step, of Gaussians without any doubt."""
-        if not (self.are_whole_gaussians and self.family._own_spreads):
+        if not (self.are_whole_gaussians and self.family._fits_apart):
             return None
         values, following, done = self.columns.steps(self.prior, smoothing, point, 1)
         return (float(values[0]), following) if done else None

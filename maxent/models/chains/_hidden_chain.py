@@ -211,6 +211,10 @@ class HiddenChainProblem(ChainEM):
         log_likelihood = float(self.weights[used] @ counts.log_likelihood[used])
         return counts, log_likelihood, log_prior
 
+    def together(self, points: list[Point]) -> Any:
+        """Runs from several points side by side; None where they are one by one."""
+        return None
+
     @abstractmethod
     def log_table(self, emission: Any) -> tuple[Array, float]:
         """Log-likelihoods (rows, n_states), and the log-density of the prior."""
@@ -245,4 +249,5 @@ def fitted_chain(
         max_iter=max_iter,
         callback=callback,
         change=chain_change,
+        together=problem.together,
     )
