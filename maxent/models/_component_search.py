@@ -138,6 +138,17 @@ class Start:
     point: Any
 
 
+def different(starts: list[Start]) -> list[Start]:
+    """The best start first, without those that are the same as others."""
+    starts = sorted(starts, key=lambda start: -start.objective)
+    best = starts[:1]
+    for start in starts[1:]:
+        apart = best[-1].objective - start.objective
+        if apart > _SAME * (1.0 + abs(start.objective)):
+            best.append(start)
+    return best
+
+
 @dataclass
 class Expectation:
     """Components of the rows at a point.
@@ -207,13 +218,7 @@ class ComponentSearch:
         found: list[Start] = []
         for number in range(n_init):
             found.append(self.start(rng, by_column=number == 0))
-        found.sort(key=lambda start: -start.objective)
-        best = [found[0]]
-        for start in found[1:]:
-            apart = best[-1].objective - start.objective
-            if apart > _SAME * (1.0 + abs(start.objective)):
-                best.append(start)
-        return [start.point for start in best]
+        return [start.point for start in different(found)]
 
     def start(self, rng: np.random.Generator, by_column: bool = True) -> Start:
         """Random start; that of a partition that was met before is known."""
@@ -278,14 +283,26 @@ class ComponentSearch:
 
     def after_steps(self, shares: Array) -> Start:
         """Start of shares (k, n), the largest of which decide about the prior."""
-        labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
-        prior = prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
         if self.rows is not None:
+            prior = self.prior_of(shares)
             own = prior, self.smoothing, shares, self.n_steps
             values, point, done = self.rows.steps(*own, last=True)
             if done:
                 return Start(float(values[-1]), prior, point)
-        point = self.maximum(prior, shares)
+        return self.after_steps_from(*self.prior_and_point(shares))
+
+    def prior_of(self, shares: Array) -> ComponentPrior:
+        """Prior of the components by the largest shares (k, n)."""
+        labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
+        return prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
+
+    def prior_and_point(self, shares: Array) -> tuple[ComponentPrior, Any]:
+        """Prior, and the point of shares (k, n)."""
+        prior = self.prior_of(shares)
+        return prior, self.maximum(prior, shares)
+
+    def after_steps_from(self, prior: ComponentPrior, point: Any) -> Start:
+        """Start a few steps of EM after a point."""
         for _ in range(self.n_steps):
             point = self.step(prior, point)
         return Start(self.value(prior, point), prior, point)

@@ -22,6 +22,8 @@ P = TypeVar("P")
 # A fall of the objective below this share of 1 + |objective| is rounding: sums of 1e6
 # terms, each correct to 2e-16 of its size, lose at most 1e-10 of their size.
 ROUNDING = 1e-10
+_RECENT = 20  # steps by whose gain the hope of a run is judged
+_HOPE = 50.0  # times that gain that it may still make
 
 
 @dataclass
@@ -211,21 +213,27 @@ def _driven(step, run, point):
 def _side_by_side(step, stack, runs):
     """Points and results of runs that take their steps at the same time.
 
-    The last one left goes on alone. If a callback stops a run, all of them end.
+    The last one left goes on alone. A run far behind another one ends: were it to gain
+    as much as in recent steps for a thousand more, it would still be behind. If a
+    callback stops a run, all of them end.
     """
     ended, left, stopped = [None] * len(runs), list(range(len(runs))), False
+    seen, best = [[] for _ in runs], -math.inf
     for run in runs:
         next(run)
     while len(left) > 1 and not stopped:
         values, stack = stack.step()
-        going = []
+        best, going = max(best, float(values.max())), []
         for place, i in enumerate(left):
+            seen[i].append(float(values[place]))
+            behind = _is_far_behind(seen[i], best) or stopped
             try:
-                runs[i].send(None if stopped else (values[place], Part(stack, place)))
+                runs[i].send(None if behind else (values[place], Part(stack, place)))
                 going.append(place)
             except StopIteration as end:
                 ended[i] = end.value
-                stopped = stopped or end.value[1].status is Status.STOPPED
+                own = end.value[1].status is Status.STOPPED
+                stopped = stopped or (own and not behind)
         left = [left[place] for place in going]
         if 0 < len(left) < len(stack):
             stack = stack.some(going)
@@ -235,6 +243,13 @@ def _side_by_side(step, stack, runs):
         else:
             ended[i] = _driven(step, runs[i], stack.point(place))
     return ended
+
+
+def _is_far_behind(seen, best):
+    """True if a run with these objectives has no hope to come near the best one."""
+    if len(seen) <= _RECENT:
+        return False
+    return (seen[-1] - seen[-1 - _RECENT]) * _HOPE < best - seen[-1]
 
 
 def _stopped(run):
