@@ -60,7 +60,9 @@ class AnyGaussian(ExponentialFamily):
             distance = self._distances_of_rows(X)
         else:
             distance = self._own_distance(X - self.mean[..., None, :])
-        return -0.5 * (distance + (self._log_det + self._d * _LOG_2PI)[..., None])
+        distance += (self._log_det + self._d * _LOG_2PI)[..., None]
+        distance *= -0.5
+        return distance
 
     def _log_prob_of_seen(self, X):
         return log_prob_of_seen(self, X)

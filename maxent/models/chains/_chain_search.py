@@ -55,19 +55,18 @@ def clustered_starts(
     X, own = some_rows(X, own, n_states, rng, many=True)
     mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, options)
     chains = ChainSearch(problem, n_states)
-    shares = [chains.shares_in(*point) for point in mixtures.starts(n_init, rng)]
-    for number in range(max(n_init, len(WINDOWS)) if n_states > 1 else 0):
+    n_random = n_init // 2 if n_init > _ALL_CLUSTERED and n_states > 1 else 0
+    n_found = n_init - n_random
+    shares = [chains.shares_in(*point) for point in mixtures.starts(n_found, rng)]
+    for number in range(max(n_found, len(WINDOWS)) if n_states > 1 else 0):
         labels = chains.labels_of_windows(WINDOWS[number % len(WINDOWS)], rng)
         shares.append(chains.shares_of(labels))
-    n_random = n_init // 2 if n_init > _ALL_CLUSTERED and n_states > 1 else 0
     points = [chains.prior_and_point(own) for own in shares]
     points += [chains.random_point(rng) for _ in range(2 * n_random)]
-    found = chains.after_steps_of_all(points)
-    starts, others = (
-        different(some) for some in (found[: len(shares)], found[len(shares) :])
-    )
-    starts = [chains.after_all_moves(starts[0]), *starts[1 : n_init - n_random]]
-    starts += others[: n_init - len(starts)]
+    after = chains.after_steps_of_all(points)
+    starts = different(after[: len(shares)])
+    starts = [chains.after_all_moves(starts[0]), *starts[1:n_found]]
+    starts += different(after[len(shares) :])[: n_init - len(starts)]
     return [problem.start_at(starts[0].point), *(one.point for one in starts[1:])]
 
 

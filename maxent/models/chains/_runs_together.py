@@ -16,7 +16,6 @@ from maxent._support.threads import effective_threads
 from maxent.models._chain_input import Array
 from maxent.models.chains._hidden_chain import Point, logs_of
 from maxent.models.chains._many_chains import expect_one, expected_counts
-from maxent.models.chains._rules import only_known
 
 _MOST = 1 << 16  # steps times states of a run that is not better alone
 
@@ -55,7 +54,11 @@ class RunsTogether:
         self.begin = (offsets[seen.order][:, None] + first).ravel()
         self.length = np.repeat(lengths[seen.order], n)
         self.weights = problem.weights[seen.order]
-        self.by_step = np.repeat(problem.weights, lengths)[:, None]
+        self.step_of_row = np.flatnonzero(problem.shown)
+        # memory that every step needs
+        k, rows = points[0].shape[1], len(self.step_of_row)
+        size = n, len(seen.row)
+        self.room = np.empty((*size, k)), np.empty(size), np.empty((n, k, rows))
 
     def __len__(self) -> int:
         return len(self.priors)
@@ -93,22 +96,20 @@ class RunsTogether:
 
     def _expected(self, start, move, log_prob):
         """Log-likelihoods (runs,); starts, moves, and weights (members, rows)."""
-        (n, k), problem = start.shape, self.problem
-        steps, m = len(problem.shown), len(self.weights)
-        table = np.zeros((n, steps, k))
-        table[:, problem.shown] = log_prob.reshape(n, k, -1).swapaxes(1, 2)
-        if problem.known is not None:
-            table = np.stack([only_known(own, problem.known) for own in table])
-        log_table, top = chain.relative(table.reshape(-1, k))
+        (n, k), problem, table, top, mass = start.shape, self.problem, *self.room
+        m, steps = len(self.weights), top.shape[1]
+        chain.likelihoods_of_runs(log_prob, self.step_of_row, table, top)
         log_lik, starts, moves, counts = expected_counts(
             *(self.row, self.begin, self.length),
             *(np.tile(start, (m, 1)), np.tile(move, (m, 1, 1))),
-            chain.likelihoods(log_table)[None],
+            table.reshape(1, -1, k),
             effective_threads(problem.n_jobs),
             by_step=True,
         )
         counts = counts.reshape(-1, k)
-        for i in np.flatnonzero(np.isnan(log_lik)):  # underflow: once more in logs
+        lost = np.flatnonzero(np.isnan(log_lik))  # by underflow: once more in logs
+        log_table = self._log_table(log_prob) if len(lost) else None
+        for i in lost:
             at = slice(self.begin[i], self.begin[i] + self.length[i])
             row = np.where(self.row[at] >= 0, np.arange(self.length[i]), -1)
             one = start[i % n], move[i % n]
@@ -116,15 +117,23 @@ class RunsTogether:
             log_lik[i], counts[at], starts[i], moves[i] = expect_one(tables, row)
         log_lik = log_lik.reshape(m, n)
         ends = problem.seen.sequences.offsets[:-1]
-        tops = np.add.reduceat(top.reshape(n, steps), ends, axis=1)
-        log_lik += tops[:, problem.seen.order].T
+        log_lik += np.add.reduceat(top, ends, axis=1)[:, problem.seen.order].T
         used = self.weights > 0
         value = self.weights[used] @ log_lik[used]
         starts = np.tensordot(self.weights, starts.reshape(m, n, k), 1)
         moves = np.tensordot(self.weights, moves.reshape(m, n, k, k), 1)
-        counts = counts.reshape(n, steps, k)[:, problem.shown]
-        counts = counts * self.by_step[problem.shown]
-        return value, starts, moves, counts.swapaxes(1, 2).reshape(n * k, -1)
+        counts = counts.reshape(n, steps, k)
+        shown = counts if problem.shown.all() else counts[:, problem.shown]
+        np.multiply(shown.swapaxes(1, 2), problem.components.weights, out=mass)
+        return value, starts, moves, mass.reshape(n * k, -1)
+
+    def _log_table(self, log_prob):
+        """Relative log-likelihoods (runs * steps, states) of the steps."""
+        _, top, _ = self.room
+        table = np.zeros((*top.shape, len(log_prob) // len(top)))
+        own = log_prob.reshape(len(top), -1, log_prob.shape[1]).swapaxes(1, 2)
+        table[:, self.step_of_row] = own - top[:, self.step_of_row, None]
+        return table.reshape(-1, table.shape[2])
 
 
 def runs_together(
@@ -135,6 +144,6 @@ def runs_together(
     layout = problem.components.options.get("layout", ())
     families = [problem.components.family, *(family for _, family, _ in layout)]
     apart = all(family._fits_apart for family in families)
-    if len(points) < 2 or size > _MOST or not apart:
+    if len(points) < 2 or size > _MOST or not apart or problem.known is not None:
         return None
     return RunsTogether(problem, points, priors)
