@@ -147,7 +147,7 @@ def k_means(
     const double[:, ::1] uniform,         # IN  (k, candidates), draws from (0, 1)
     Py_ssize_t max_iter,
 ):
-    """Labels (n,) of a local minimum, and the weighted squares that it leaves.
+    """Labels (n,) of a local minimum, and the weighted squares that they leave.
 
     There are fewer labels than k if there are fewer different rows.
     """

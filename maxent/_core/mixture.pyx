@@ -183,14 +183,12 @@ cdef int followed(
         total += var
     for i in range(d if p.kind == SPHERICAL else 0):
         spread[i] = total / d
-    for i in range(d):
-        var = spread[i * (i + 1) // 2 + i if p.kind == FULL else i]
-        if not mean[i] * mean[i] <= FAR * var:
-            return 0
     for i in range(p.P):
         spread[i] = (n * spread[i] + count * p.within[i]) / (n + count)
     for i in range(d):
         var = spread[i * (i + 1) // 2 + i if p.kind == FULL else i]
+        if not mean[i] * mean[i] <= FAR * var:  # of which digits are lost
+            return 0
         mean[i] += old[i]
         if not var > ROUNDING * mean[i] * mean[i]:
             return 0

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from maxent.families import ExponentialFamily, Product
 from maxent.families._gaps import expected_fit
@@ -161,7 +160,7 @@ class ComponentPrior:
         return self.family.fit(X, mass, **options)
 
     def of_spreads(self, k: int, d: int) -> tuple[Array, Array]:
-        """Pseudo-observations (k,) of Gaussians, all or some, and their (co)variance."""
+        """Pseudo-observations (k,) of Gaussians, and their (co)variance."""
         return np.zeros(k), np.zeros(self.family._spread_shape(d))
 
     def refitted(self, batch: Any, total: Array, *sums: Array) -> Any:
@@ -245,7 +244,7 @@ class RowsPrior(ComponentPrior):
         return batch._refitted(total, *sums)
 
     def log_density(self, batch, log_prob=None):
-        if log_prob is None:
+        if log_prob is None or log_prob.shape[1] != len(self.X):  # of more rows
             log_prob = batch._log_prob_of_seen(self.X)
         rows = self.pseudo_rows()
         # an impossible row of weight zero counts nothing: 0 * -inf = 0
@@ -468,6 +467,8 @@ def _largest_ratio(spread: Array, scatter: Array) -> float:
     scale = 1.0 / np.sqrt(np.diag(spread))
     A, B = (M * scale * scale[:, None] for M in (spread, scatter))
     try:
-        return float(eigh(A, B, eigvals_only=True)[-1])
+        factor = np.linalg.cholesky(B)
+        inside = np.linalg.solve(factor, np.linalg.solve(factor, A).T)
+        return float(np.linalg.eigvalsh(inside)[-1])
     except np.linalg.LinAlgError:
         return np.inf

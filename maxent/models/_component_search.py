@@ -359,7 +359,7 @@ class ComponentSearch:
         """
         at = np.flatnonzero(shares[h] > _SMALL)
         mass = shares[h, at] * self.weights[at]
-        X, total = self.X[at], mass.sum()
+        X = self.X[at]
         if len(at) < 4:
             return -np.inf, None
         half = _beyond_the_mean(X, mass, within)

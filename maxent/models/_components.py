@@ -114,7 +114,9 @@ class Components:
         if not (self.are_whole_gaussians and self.family._fits_apart):
             return None
         values, following, done = self.columns.steps(self.prior, smoothing, point, 1)
-        return (float(values[0]), following) if done else None
+        if not done or following is None:
+            return None
+        return float(values[0]), following
 
     def em_step(
         self, weights: Array, old: Any, held: Mapping[str, NDArray[np.bool_]]
@@ -149,13 +151,12 @@ class Components:
 
         The square of a shift is taken from what is not much larger.
         """
-        shift = first / total[:, None]
-        var = old._moments_of_sums(total, first, second)[1]
-        var = np.diagonal(var, axis1=1, axis2=2) if var.ndim == 3 else var
-        var = var if var.ndim == 2 else var[:, None]
-        if (shift**2 > _FAR * var).any():
+        try:
+            new = prior.refitted(old, total, first, second)
+        except ValueError:
             return None
-        return prior.refitted(old, total, first, second)
+        shift = first / total[:, None]
+        return None if (shift**2 > _FAR * new._moments()[1]).any() else new
 
     def one(self, k: int = 1) -> Any:
         """Equal members for all rows."""
@@ -220,7 +221,7 @@ class GaussianRows:
         own = prior.of_spreads(k, len(self.columns))
         rows = self.columns, self.weights
         found = self.family._em_steps(rows, own, smoothing, start, n_steps, least, last)
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 def overall(

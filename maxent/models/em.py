@@ -171,11 +171,10 @@ def maximize_by_em(
         starts = list(starts)
         stack = together(starts) if len(starts) > 1 else None
         if stack is not None:
-            runs = [
-                _one_run(step, Part(stack, i), tol, max_iter, change, callback, size)
-                for i in range(len(starts))
-            ]
-            return _best_of(_side_by_side(step, stack, runs))
+            rest = tol, max_iter, change, callback, size
+            parts = [Part(stack, i) for i in range(len(starts))]
+            each = [_one_run(step, part, *rest) for part in parts]
+            return _best_of(_side_by_side(step, stack, each))
     runs = (
         _one_run(step, start, tol, max_iter, change, callback, size, faster)
         for start in starts

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from maxent._support.threads import with_single_threaded_blas
 from maxent.families import ExponentialFamily
 from maxent.models._chain_input import Array
 from maxent.models._component_search import (
@@ -39,6 +40,7 @@ _ALL_CLUSTERED = 3  # starts; of more, half have random moves
 _LEAST_VARIANCE = 1e-3  # of a window, relative to that of all rows
 
 
+@with_single_threaded_blas
 def clustered_starts(
     problem: Any, n_states: int, n_init: int, rng: np.random.Generator
 ) -> list[Point]:

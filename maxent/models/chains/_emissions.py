@@ -440,7 +440,7 @@ class RowProblem(HiddenChainProblem):
 
     def log_table(self, emission):
         log_prob = self.components.log_prob(emission)
-        log_prior = self.components.prior.log_density(emission).sum()
+        log_prior = self.components.prior.log_density(emission, log_prob).sum()
         return by_step(log_prob, self.shown), float(log_prior)
 
     def fit_emission(self, counts, emission):

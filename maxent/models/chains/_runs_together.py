@@ -38,7 +38,11 @@ class RunsTogether:
         self._set(
             problem,
             [problem.components.prior] * len(points) if priors is None else priors,
-            (np.stack(start), np.stack(move), type(emission[0])._concatenated(emission)),
+            (
+                np.stack(start),
+                np.stack(move),
+                type(emission[0])._concatenated(emission),
+            ),
         )
 
     def _set(self, problem, priors, points):
@@ -82,9 +86,10 @@ class RunsTogether:
         """Objectives, and the points after one EM step."""
         start, move, emission = self.points
         rules, components = self.problem.rules, self.components
-        log_prob = components.log_prob(emission)
+        log_prob = np.ascontiguousarray(components.log_prob(emission))
         value, starts, moves, counts = self._expected(start, move, log_prob)
-        value += components.prior.log_density(emission).reshape(start.shape).sum(axis=1)
+        log_prior = components.prior.log_density(emission, log_prob)
+        value += log_prior.reshape(start.shape).sum(axis=1)
         value += rules.log_priors(start=start, transition=move)
         new = copy(self)
         new.points = (
@@ -96,7 +101,7 @@ class RunsTogether:
 
     def _expected(self, start, move, log_prob):
         """Log-likelihoods (runs,); starts, moves, and weights (members, rows)."""
-        (n, k), problem, table, top, mass = start.shape, self.problem, *self.room
+        (n, k), problem, (table, top, mass) = start.shape, self.problem, self.room
         m, steps = len(self.weights), top.shape[1]
         chain.likelihoods_of_runs(log_prob, self.step_of_row, table, top)
         log_lik, starts, moves, counts = expected_counts(
