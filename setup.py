@@ -59,6 +59,7 @@ EXTENSIONS = {
     "chains/chain": [RBF_LOOPS, CORE + "chains/chain_loops.c"],
     "chains/chain_em": [CORE + "chains/chain_loops.c"],
     "chains/chain_pairs": [RBF_LOOPS, CORE + "chains/kernel_loops.c"],
+    "clusters": [RBF_LOOPS],
     "mixture": [RBF_LOOPS],
     "machines/sparse_gram": [],
     "entropies": [RBF_LOOPS],

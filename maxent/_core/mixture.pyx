@@ -9,6 +9,7 @@ so results have the same bits for any number of threads.
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
+from libc.math cimport INFINITY, fabs, fmax, log, sqrt
 from libc.stdlib cimport free, malloc
 
 import numpy as np
@@ -87,6 +88,267 @@ def em_pass(
             &root[r, 0, 0], &likelihood[r], &n[r, 0], &s1[r, 0, 0], &s2[r, 0, 0])
     if failed:
         raise MemoryError("no memory for the blocks of an EM pass")
+
+
+# -- EM steps of one mixture -----------------------------------------------------------
+cdef enum:
+    SPHERICAL = 0
+    DIAGONAL = 1
+    FULL = 2
+
+cdef double FAR = 1e4                     # squared shift of a mean, in variances
+cdef double FAINT = 1e-8                  # variance left beside that of its column
+cdef double ROUNDING = 3.2e-28            # (80 eps)^2, of a squared mean
+cdef double LOG_2PI = 1.8378770664093453
+
+
+cdef struct Mixture:
+    Py_ssize_t K
+    Py_ssize_t d
+    Py_ssize_t P                          # numbers of a (co)variance
+    int kind
+    double smoothing
+    const double* count                   # (K,), rows that the prior counts as
+    const double* within                  # (P,), their (co)variances
+    double greatest                       # log-determinant of these, plus d
+
+
+cdef double factored(const Mixture* p, const double* spread, double* root) noexcept nogil:
+    """Packed inverse factor of a (co)variance; its log-determinant, inf in doubt."""
+    cdef Py_ssize_t d = p.d, i, j, a, at
+    cdef double total, log_det = 0.
+    if p.kind != FULL:
+        for i in range(d):
+            if not spread[i] > 0.:
+                return INFINITY
+            root[i] = 1. / sqrt(spread[i])
+            log_det += log(spread[i])
+        return log_det
+    for i in range(d):                    # the factor itself
+        for j in range(i + 1):
+            total = spread[i * (i + 1) // 2 + j]
+            for a in range(j):
+                total -= root[i * (i + 1) // 2 + a] * root[j * (j + 1) // 2 + a]
+            if i > j:
+                root[i * (i + 1) // 2 + j] = total / root[j * (j + 1) // 2 + j]
+                continue
+            if not total > FAINT * spread[i * (i + 1) // 2 + i]:
+                return INFINITY
+            root[i * (i + 1) // 2 + i] = sqrt(total)
+            log_det += log(total)
+    for i in range(d):                    # row by row in its place
+        at = i * (i + 1) // 2
+        for j in range(i):
+            total = 0.
+            for a in range(j, i):
+                total += root[at + a] * root[a * (a + 1) // 2 + j]
+            root[at + j] = -total / root[at + i]
+        root[at + i] = 1. / root[at + i]
+    return log_det
+
+
+cdef double away(const Mixture* p, const double* root) noexcept nogil:
+    """tr(S^{-1} W), for the prior's W."""
+    cdef Py_ssize_t i, j, a, at
+    cdef double total = 0., own
+    if p.kind != FULL:
+        for i in range(p.d):
+            total += root[i] * root[i] * p.within[i]
+        return total
+    for i in range(p.d):
+        at = i * (i + 1) // 2
+        for j in range(i + 1):
+            own = 0.
+            for a in range(j):
+                own += p.within[j * (j + 1) // 2 + a] * root[at + a]
+            total += root[at + j] * (
+                2. * own + p.within[j * (j + 1) // 2 + j] * root[at + j])
+    return total
+
+
+cdef int followed(
+    const Mixture* p, double n, double count, const double* s1, const double* s2,
+    const double* old, double* mean, double* spread,
+) noexcept nogil:
+    """M step of one member from its sums about the old mean; 0 in doubt."""
+    cdef Py_ssize_t d = p.d, i, j, at
+    cdef double total = 0., var
+    for i in range(d):
+        mean[i] = s1[i] / n               # the shift, until it is added
+    for i in range(d):
+        at = i * (i + 1) // 2 if p.kind == FULL else i
+        for j in range(i + 1 if p.kind == FULL else 1):
+            var = s2[at + j] / n - mean[i] * mean[j if p.kind == FULL else i]
+            spread[at + j] = var
+        total += var
+    for i in range(d if p.kind == SPHERICAL else 0):
+        spread[i] = total / d
+    for i in range(p.P):
+        spread[i] = (n * spread[i] + count * p.within[i]) / (n + count)
+    for i in range(d):
+        var = spread[i * (i + 1) // 2 + i if p.kind == FULL else i]
+        if not mean[i] * mean[i] <= FAR * var:  # of which digits are lost
+            return 0
+        mean[i] += old[i]
+        if not var > ROUNDING * mean[i] * mean[i]:
+            return 0
+    return 1
+
+
+cdef void moments_of_shares(
+    const Mixture* p, const double* y, const double* w, Py_ssize_t rows,
+    const double* share, const double* mean, double* room, double* n, double* s1,
+    double* s2,
+) noexcept nogil:
+    """Sums of shares (K, rows) of the rows about means (K, d)."""
+    cdef Py_ssize_t d = p.d, lo = 0, m, t, a, k
+    cdef double* own = room + d * MX_MIXTURE_BLOCK
+    for k in range(p.K):
+        n[k] = 0.
+    for k in range(p.K * d):
+        s1[k] = 0.
+    for k in range(p.K * p.P):
+        s2[k] = 0.
+    while lo < rows:
+        m = min(<Py_ssize_t> MX_MIXTURE_BLOCK, rows - lo)
+        for a in range(d):
+            for t in range(m):
+                room[a * MX_MIXTURE_BLOCK + t] = y[a * rows + lo + t]
+        for k in range(p.K):
+            for t in range(m):
+                own[t] = w[lo + t] * share[k * rows + lo + t]
+            n[k] += mx_moments_block(
+                room, own, m, d, p.kind != FULL, mean + k * d, own + MX_MIXTURE_BLOCK,
+                s1 + k * d, s2 + k * p.P)
+        lo = lo + MX_MIXTURE_BLOCK
+
+
+cdef bint maximum(
+    const Mixture* p, const double* n, const double* s1, const double* s2,
+    const double* old, double* mean, double* spread, double* root, double* log_det,
+) noexcept nogil:
+    """M step of all members from sums about their old means; False in doubt."""
+    cdef Py_ssize_t k
+    for k in range(p.K):
+        if not n[k] > 0. or not followed(
+                p, n[k], p.count[k], s1 + k * p.d, s2 + k * p.P, old + k * p.d,
+                mean + k * p.d, spread + k * p.P):
+            return False
+        log_det[k] = factored(p, spread + k * p.P, root + k * p.P)
+        if not log_det[k] < INFINITY:
+            return False
+    return True
+
+
+def em_steps(
+    const double[:, ::1] y,              # IN   (d, rows), rows a multiple of 8
+    const double[::1] w,                 # IN   (rows,), 0 on rows that fill up
+    int kind,                            # spherical, diagonal or full: 0, 1, 2
+    double smoothing,                    # pseudo-counts of the weights
+    const double[::1] count,             # IN   (K,), of the prior
+    const double[::1] within,            # IN   (P,), of the prior, packed
+    const double[:, ::1] share,          # IN   (K, rows) to start from, or (0, 0)
+    double[::1] weights,                 # INOUT (K,)
+    double[:, ::1] mean,                 # INOUT (K, d)
+    double[:, ::1] spread,               # INOUT (K, P), packed (co)variances
+    double[::1] objective,               # OUT   (n_steps or one more,)
+    Py_ssize_t n_steps,
+    double least,                        # gain below which no more step is taken
+):
+    """EM steps with a prior of the (co)variances, from a point or from shares of rows.
+
+    Objectives are those before each step, and of the last point if there is room for
+    it. Returns the number of steps, and whether they are done: fewer are where one has
+    gained less than `least`; they are not done where one needs care, as a member has no
+    rows or is almost singular, and the point is the one before it, if there is one.
+    """
+    cdef Py_ssize_t K = mean.shape[0], d = mean.shape[1], rows = y.shape[1], k, i
+    cdef Py_ssize_t P = d * (d + 1) // 2 if kind == FULL else d, step = 0
+    cdef Py_ssize_t S = K * P, M = K * d
+    cdef Mixture p
+    cdef bint begins = share.shape[0] > 0
+    cdef double value, total, last = -INFINITY
+    if (y.shape[0] != d or w.shape[0] != rows or rows % 8 or weights.shape[0] != K
+            or spread.shape[0] != K or spread.shape[1] != P or count.shape[0] != K
+            or within.shape[0] != P
+            or begins and (share.shape[0] != K or share.shape[1] != rows)
+            or objective.shape[0] < n_steps or rows == 0 or K == 0 or d == 0):
+        raise ValueError("shapes of the arrays do not fit together")
+    cdef double[::1] room = np.empty(
+        4 * K + 2 * M + 3 * S + (2 * d + 2) * MX_MIXTURE_BLOCK * begins)
+    cdef double* scale = &room[0]
+    cdef double* n = scale + K
+    cdef double* log_det = n + K
+    cdef double* new_det = log_det + K
+    cdef double* s1 = new_det + K
+    cdef double* new = s1 + M
+    cdef double* s2 = new + M
+    cdef double* root = s2 + S
+    cdef double* other = root + S
+    p.K, p.d, p.P, p.kind, p.smoothing = K, d, P, kind, smoothing
+    p.count, p.within, p.greatest = &count[0], &within[0], 0.
+    for k in range(K):
+        if count[k] > 0.:
+            p.greatest = factored(&p, p.within, root) + d
+    for k in range(0 if begins else K):
+        log_det[k] = factored(&p, &spread[k, 0], root + k * P)
+        if not log_det[k] < INFINITY or not weights[k] > 0.:
+            return 0, False
+    while True:
+        if begins:
+            for i in range(M):            # twice: sums are about the means at last
+                new[i] = 0.
+            for i in range(2):
+                moments_of_shares(&p, &y[0, 0], &w[0], rows, &share[0, 0], new,
+                                  other + S, n, s1, s2)
+                for k in range(M if i == 0 else 0):
+                    if not n[k // d] > 0.:
+                        return 0, False
+                    new[k] = s1[k] / n[k // d]
+            for i in range(M):
+                mean[i // d, i % d] = new[i]
+        else:
+            if step == objective.shape[0]:
+                return step, True
+            value = 0.
+            for k in range(K):
+                scale[k] = log(weights[k]) - 0.5 * (log_det[k] + d * LOG_2PI)
+                value += smoothing * log(weights[k])
+                if count[k] > 0.:
+                    value -= 0.5 * count[k] * (
+                        log_det[k] + away(&p, root + k * P) - p.greatest)
+                n[k] = 0.
+            for i in range(M):
+                s1[i] = 0.
+            for i in range(S):
+                s2[i] = 0.
+            with nogil:
+                k = one_restart(&y[0, 0], &w[0], rows, d, K, kind != FULL, scale,
+                                &mean[0, 0], root, &total, n, s1, s2)
+            if k < 0:
+                raise MemoryError("no memory for the blocks of an EM pass")
+            value += total
+            if not fabs(value) < INFINITY:
+                return step, False
+            objective[step] = value
+            if step == n_steps or value - last < least:
+                return step, True
+            last = value
+            PyErr_CheckSignals()
+        if not maximum(&p, n, s1, s2, &mean[0, 0], new, other, root, new_det):
+            return step, False
+        total = 0.
+        for k in range(K):
+            total += n[k] + smoothing
+        for k in range(K):
+            weights[k] = (n[k] + smoothing) / total
+            log_det[k] = new_det[k]
+            for i in range(d):
+                mean[k, i] = new[k * d + i]
+            for i in range(P):
+                spread[k, i] = other[k * P + i]
+        step += not begins
+        begins = False
 
 
 # -- Gaussians of rows as they come ----------------------------------------------------

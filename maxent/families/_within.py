@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
 
 from maxent._support.typing import ArrayLike, FloatArray
 
@@ -69,7 +68,7 @@ def regular_covariance(
     within = np.where(np.eye(len(own)) > 0, own, within)
     scale = np.sqrt(own)
     unit = np.where(scale > 0, scale, 1.0)
-    share, vectors = eigh(within / unit / unit[:, None])
+    share, vectors = np.linalg.eigh(within / unit / unit[:, None])
     share = np.where(share > _SINGULAR, share, _IN_ITS_PLACE)
     half = vectors * np.sqrt(share) * scale[:, None]
     return np.asarray(half @ half.T)

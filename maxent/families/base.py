@@ -88,6 +88,8 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     # or are at their expectation in the M step
     _takes_gaps: ClassVar[bool] = False
     _fills_gaps: ClassVar[bool] = False
+    # the fit of a member of a batch does not depend on the other members
+    _fits_apart: ClassVar[bool] = True
     # sums of `_part_sums` beside those of the weights
     _n_sums: ClassVar[int] = 1
     # coordinates in which conjugate priors are integrated; None of most families

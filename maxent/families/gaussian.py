@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from maxent._core.mixture import em_pass, moments, squared_lengths
+from maxent._core.mixture import em_pass, em_steps, moments, squared_lengths
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
@@ -60,7 +60,9 @@ class AnyGaussian(ExponentialFamily):
             distance = self._distances_of_rows(X)
         else:
             distance = self._own_distance(X - self.mean[..., None, :])
-        return -0.5 * (distance + (self._log_det + self._d * _LOG_2PI)[..., None])
+        distance += (self._log_det + self._d * _LOG_2PI)[..., None]
+        distance *= -0.5
+        return distance
 
     def _log_prob_of_seen(self, X):
         return log_prob_of_seen(self, X)
@@ -239,6 +241,41 @@ class AnyGaussian(ExponentialFamily):
         return float(value[0]), total[0], first[0], self._unpacked(packed[0])
 
     @classmethod
+    def _em_steps(cls, rows, prior, smoothing, start, n_steps, least, last):
+        """EM steps of a mixture, as `em_steps` takes and describes them.
+
+        `rows` are columns (d, n) and weights (n,), `prior` counts (K,) and the
+        (co)variance of one member; `start` is a point (weights, members), or shares
+        (K, n) of the rows. With `last` the objective of the last point is wanted.
+        Returns the objectives, the point, and whether the steps are done.
+        """
+        (columns, _), (count, spread) = rows, prior
+        d, shares, point = len(columns), np.empty((0, 0)), start
+        if isinstance(start, tuple):
+            weights, members = start
+            own = np.array(weights), np.array(members.mean)
+            own = *own, cls._packed(members._covariances(), d)
+        else:
+            shares, k, point = start, len(start), None
+            own = np.empty(k), np.empty((k, d)), cls._packed(np.array([spread] * k), d)
+        objective, within = np.empty(n_steps + last), cls._packed(spread[None], d)[0]
+        taken, done = em_steps(
+            *(*rows, cls._spread_axes, smoothing, np.ascontiguousarray(count), within),
+            *(shares, *own, objective, n_steps, least),
+        )
+        if taken or done:
+            weights, mean, spread = own
+            names = [name for name, _ in cls._core]
+            parameters = dict(zip(names, (mean, cls._unpacked(spread)), strict=True))
+            point = weights, cls._from_valid(parameters, {})
+        return objective[: taken + 1], point, done
+
+    @classmethod
+    @abstractmethod
+    def _packed(cls, spread: FloatArray, d: int) -> FloatArray:
+        """Lower triangles of matrices, or variances (batch, d), in new memory."""
+
+    @classmethod
     @abstractmethod
     def _unpacked(cls, packed: FloatArray) -> FloatArray:
         """(Co)variances from lower triangles, or from variances (batch, d)."""
@@ -351,14 +388,19 @@ class Gaussian(AnyGaussian):
         return self.cov
 
     def _packed_roots(self):
-        i, j = np.tril_indices(self._d)
+        i, j = lower_triangle(self._d)
         eye = np.broadcast_to(np.eye(self._d), self._factor.shape)
         return np.linalg.solve(self._factor, eye)[..., i, j]
 
     @classmethod
+    def _packed(cls, spread, d):
+        i, j = lower_triangle(d)
+        return np.ascontiguousarray(spread[:, i, j])
+
+    @classmethod
     def _unpacked(cls, packed):
         d = (math.isqrt(8 * packed.shape[1] + 1) - 1) // 2
-        i, j = np.tril_indices(d)
+        i, j = lower_triangle(d)
         out = np.empty((len(packed), d, d))
         out[:, i, j] = out[:, j, i] = packed
         return out
@@ -457,6 +499,8 @@ class TiedGaussian(Gaussian):
     (array([1., 8.]), array([[1.]]))
     """
 
+    _fits_apart = False
+
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         cov = _checks.real_array("cov", cov, 2)
         each = cov.reshape(-1, *cov.shape[-2:])
@@ -493,6 +537,12 @@ class TiedGaussian(Gaussian):
         mean = np.array(self.mean)
         mean[used] = new.mean
         return type(self)(mean, new.cov[0])
+
+
+@functools.lru_cache(maxsize=16)
+def lower_triangle(d):
+    """Rows and columns of the entries of a lower triangle, row by row."""
+    return np.tril_indices(d)
 
 
 def log_det(factor):

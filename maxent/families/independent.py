@@ -82,6 +82,10 @@ class DiagonalGaussian(AnyGaussian):
         return 1.0 / np.sqrt(self.var)
 
     @classmethod
+    def _packed(cls, spread, d):
+        return np.array(spread)
+
+    @classmethod
     def _unpacked(cls, packed):
         return packed
 
@@ -203,6 +207,10 @@ class SphericalGaussian(AnyGaussian):
 
     def _packed_roots(self):
         return np.broadcast_to(1.0 / np.sqrt(self.var)[..., None], self.mean.shape)
+
+    @classmethod
+    def _packed(cls, spread, d):
+        return np.repeat(spread, d).reshape(-1, d)
 
     @classmethod
     def _unpacked(cls, packed):

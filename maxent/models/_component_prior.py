@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from maxent.families import ExponentialFamily, Product
 from maxent.families._gaps import expected_fit
@@ -128,6 +127,11 @@ class ComponentPrior:
     def __init__(self, family: type[Any]) -> None:
         self.family = family
 
+    @classmethod
+    def of_all(cls, priors: list[Any]) -> Any:
+        """Prior of the members of several batches, from the prior of each batch."""
+        return priors[0]
+
     def decides(self, total: Array) -> NDArray[np.bool_]:
         """Members that rows of these total weights (K,), and the prior, determine."""
         return total > 0
@@ -154,6 +158,10 @@ class ComponentPrior:
     def fit_some(self, X: Array, mass: Array, **options: Any) -> Any:
         """Fit to some of the rows, without pseudo-observations of other rows."""
         return self.family.fit(X, mass, **options)
+
+    def of_spreads(self, k: int, d: int) -> tuple[Array, Array]:
+        """Pseudo-observations (k,) of Gaussians, and their (co)variance."""
+        return np.zeros(k), np.zeros(self.family._spread_shape(d))
 
     def refitted(self, batch: Any, total: Array, *sums: Array) -> Any:
         """M step from sums of `_part_sums` over all rows."""
@@ -214,6 +222,10 @@ class RowsPrior(ComponentPrior):
         unit = (count - self.shared) / np.where(size > 0, size, 1.0)
         self.own = weights * unit[labels]
 
+    @classmethod
+    def of_all(cls, priors):
+        return _SomeRowsPrior(priors)
+
     def decides(self, total):
         return np.ones(len(total), dtype=bool)
 
@@ -232,12 +244,23 @@ class RowsPrior(ComponentPrior):
         return batch._refitted(total, *sums)
 
     def log_density(self, batch, log_prob=None):
-        if log_prob is None:
+        if log_prob is None or log_prob.shape[1] != len(self.X):  # of more rows
             log_prob = batch._log_prob_of_seen(self.X)
         rows = self.pseudo_rows()
         # an impossible row of weight zero counts nothing: 0 * -inf = 0
         each = np.multiply(rows, log_prob, out=np.zeros_like(rows), where=rows > 0)
         return each.sum(axis=1)
+
+
+class _SomeRowsPrior(RowsPrior):
+    """Priors of several batches, by the pseudo-rows of all members."""
+
+    def __init__(self, priors: list[RowsPrior]) -> None:
+        self.family, self.X = priors[0].family, priors[0].X
+        self.rows = np.concatenate([prior.pseudo_rows() for prior in priors])
+
+    def pseudo_rows(self):
+        return self.rows
 
 
 class SpreadPrior(ComponentPrior):
@@ -250,7 +273,7 @@ class SpreadPrior(ComponentPrior):
     count : ndarray (K,)
         Pseudo-observations of each member, > 0; the largest is that of other ones.
     spread : ndarray
-        W, in the shape of one (co)variance of the family.
+        W, in the shape of one (co)variance of the family, or of one for each member.
     """
 
     def __init__(self, family: type[Any], count: Array, spread: Array) -> None:
@@ -258,10 +281,24 @@ class SpreadPrior(ComponentPrior):
         self.count, self.spread = count, spread
         self._greatest: Array | None = None  # twice the log-density of one row, negated
 
+    @classmethod
+    def of_all(cls, priors):
+        family, count = priors[0].family, np.concatenate([p.count for p in priors])
+        if all(prior is priors[0] for prior in priors):
+            return cls(family, count, priors[0].spread)
+        each = [np.repeat([p.spread], len(p.count), axis=0) for p in priors]
+        return cls(family, count, np.concatenate(each))
+
     def of_members(self, used):
         if used.all() and len(used) == len(self.count):
             return self
-        return SpreadPrior(self.family, self.count[used], self.spread)
+        spread = self.spread if self._is_shared else self.spread[used]
+        return SpreadPrior(self.family, self.count[used], spread)
+
+    @property
+    def _is_shared(self):
+        """True if all members have one W."""
+        return np.ndim(self.spread) == self.family._spread_axes
 
     @classmethod
     def of_groups(
@@ -313,6 +350,11 @@ class SpreadPrior(ComponentPrior):
         most = np.full(len(mass), self.count.max())
         return SpreadPrior(self.family, most, self.spread).fit(X, mass, smoothing)
 
+    def of_spreads(self, k, d):
+        some = k != len(self.count)  # as of `fit_some`
+        count = np.full(k, self.count.max()) if some else self.count
+        return count, np.asarray(self.spread)
+
     def refitted(self, batch, total, *sums):
         return self.blended(total, *batch._moments_of_sums(total, *sums))
 
@@ -336,7 +378,8 @@ class SpreadPrior(ComponentPrior):
         """Log-density of one pseudo-observation, relative to that where S is W."""
         away = batch._mean_distance(self.spread)
         if self._greatest is None:
-            own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
+            spread = self.spread[None] if self._is_shared else self.spread
+            own = self.family(np.zeros((len(spread), batch.mean.shape[1])), spread)
             self._greatest = own._log_det + batch.mean.shape[1]
         return -0.5 * (batch._log_det + away - self._greatest)
 
@@ -355,6 +398,15 @@ class ProductPrior(ComponentPrior):
     def __init__(self, family: type[Any], parts: list[tuple[Any, Any, Any]]) -> None:
         super().__init__(family)
         self.parts = [(list(own), prior, options) for own, prior, options in parts]
+
+    @classmethod
+    def of_all(cls, priors):
+        each = zip(*(prior.parts for prior in priors))
+        parts = [
+            (some[0][0], type(some[0][1]).of_all([p for _, p, _ in some]), some[0][2])
+            for some in each
+        ]
+        return cls(priors[0].family, parts)
 
     def of_members(self, used):
         return ProductPrior(
@@ -415,6 +467,8 @@ def _largest_ratio(spread: Array, scatter: Array) -> float:
     scale = 1.0 / np.sqrt(np.diag(spread))
     A, B = (M * scale * scale[:, None] for M in (spread, scatter))
     try:
-        return float(eigh(A, B, eigvals_only=True)[-1])
+        factor = np.linalg.cholesky(B)
+        inside = np.linalg.solve(factor, np.linalg.solve(factor, A).T)
+        return float(np.linalg.eigvalsh(inside)[-1])
     except np.linalg.LinAlgError:
         return np.inf

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.threads import single_threaded_loops
+from maxent._core.clusters import k_means
 from maxent.families import Gaussian
 from maxent.families._within import variances_within
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
-from maxent.models._components import posterior_of
+from maxent.models._components import GaussianRows, posterior_of
 
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
@@ -38,6 +38,7 @@ _RESCALINGS = 8  # of the columns by what they vary within groups
 _ROUNDS = 20  # of moves at most
 _FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
+_VANISHED = 1e-6  # share of the rows in one of the halves that is none
 _NEIGHBOURS = 3  # of each component that it is merged with
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
 _SOME = 2000, 100  # rows in which k groups are sought: so many, or k times so many
@@ -90,15 +91,9 @@ def scaled(rows, share, by=None):
 
 def _clusters(rows, share, k, rng):
     """Labels of a k-means clustering, and the squares that it leaves."""
-    from sklearn import config_context
-    from sklearn.cluster import KMeans
-
-    seed = int(rng.integers(2**31))
-    checked = config_context(assume_finite=True, skip_parameter_validation=True)
-    with single_threaded_loops(), checked:  # whose threads do not survive a fork
-        clusters = KMeans(k, n_init=1, max_iter=_K_MEANS, random_state=seed)
-        clusters.fit(rows, sample_weight=share * len(rows))
-    return np.asarray(clusters.labels_, dtype=np.intp), clusters.inertia_
+    candidates = rng.random((k, 2 + int(np.log(k))))  # of every seed
+    rows = np.ascontiguousarray(rows)
+    return k_means(rows, share, k, candidates, _K_MEANS)
 
 
 def some_rows(
@@ -136,10 +131,22 @@ def groups_of_rows(
 
 @dataclass
 class Start:
-    """A start of EM, and the objective there."""
+    """A start of EM, the objective there, and the prior of the search."""
 
     objective: float
+    prior: ComponentPrior
     point: Any
+
+
+def different(starts: list[Start]) -> list[Start]:
+    """The best start first, without those that are the same as others."""
+    starts = sorted(starts, key=lambda start: -start.objective)
+    best = starts[:1]
+    for start in starts[1:]:
+        apart = best[-1].objective - start.objective
+        if apart > _SAME * (1.0 + abs(start.objective)):
+            best.append(start)
+    return best
 
 
 @dataclass
@@ -202,19 +209,16 @@ class ComponentSearch:
         self.n_misses = n_misses
         self.least = weights.mean()  # that a move must gain: one nat of a mean row
         self.known: dict[bytes, Start] = {}
+        self.rows = None  # of Gaussians, whose steps are compiled
+        if family._fills_gaps and family._fits_apart and not options:
+            self.rows = GaussianRows(family, X, weights)
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
         found: list[Start] = []
         for number in range(n_init):
             found.append(self.start(rng, by_column=number == 0))
-        found.sort(key=lambda start: -start.objective)
-        best = [found[0]]
-        for start in found[1:]:
-            apart = best[-1].objective - start.objective
-            if apart > _SAME * (1.0 + abs(start.objective)):
-                best.append(start)
-        return [start.point for start in best]
+        return [start.point for start in different(found)]
 
     def start(self, rng: np.random.Generator, by_column: bool = True) -> Start:
         """Random start; that of a partition that was met before is known."""
@@ -226,17 +230,16 @@ class ComponentSearch:
 
     def start_of(self, labels: NDArray[np.intp]) -> Start:
         """Start from a partition of the rows."""
-        prior, point = self.after_all_moves(*self.after_steps(self.shares_of(labels)))
-        return Start(self.value(prior, point), point)
+        return self.after_all_moves(self.after_steps(self.shares_of(labels)))
 
-    def after_all_moves(self, prior: ComponentPrior, point: Any) -> tuple[Any, Any]:
-        """Prior and point once no move gains."""
+    def after_all_moves(self, start: Start) -> Start:
+        """Start once no move gains."""
         for _ in range(_ROUNDS):
-            following = self.after_moves(prior, point)
+            following = self.after_moves(start)
             if following is None:
                 break
-            prior, point = following
-        return prior, point
+            start = following
+        return start
 
     def shares_of(self, labels):
         """Shares (k, n) of groups; those that there are not share the largest ones."""
@@ -278,20 +281,38 @@ class ComponentSearch:
         """Point after one step of EM."""
         return self.maximum(prior, self.expected(prior, point).shares)
 
-    def after_steps(self, shares: Array) -> tuple[ComponentPrior, Any]:
-        """Prior by the largest shares (k, n), and a point after a few steps of EM."""
+    def after_steps(self, shares: Array) -> Start:
+        """Start of shares (k, n), the largest of which decide about the prior."""
+        if self.rows is not None:
+            prior = self.prior_of(shares)
+            own = prior, self.smoothing, shares, self.n_steps
+            values, point, done = self.rows.steps(*own, last=True)
+            if done:
+                return Start(float(values[-1]), prior, point)
+        return self.after_steps_from(*self.prior_and_point(shares))
+
+    def prior_of(self, shares: Array) -> ComponentPrior:
+        """Prior of the components by the largest shares (k, n)."""
         labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
-        prior = prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
-        point = self.maximum(prior, shares)
+        return prior_of_groups(*rows, labels, self.k, self.smoothing, self.options)
+
+    def prior_and_point(self, shares: Array) -> tuple[ComponentPrior, Any]:
+        """Prior, and the point of shares (k, n)."""
+        prior = self.prior_of(shares)
+        return prior, self.maximum(prior, shares)
+
+    def after_steps_from(self, prior: ComponentPrior, point: Any) -> Start:
+        """Start a few steps of EM after a point."""
         for _ in range(self.n_steps):
             point = self.step(prior, point)
-        return prior, point
+        return Start(self.value(prior, point), prior, point)
 
     # -- moves -------------------------------------------------------------------------
-    def after_moves(self, prior, point):
-        """Prior and point after moves that gain; None if there are none."""
+    def after_moves(self, start):
+        """Start after moves that gain; None if there are none."""
         if self.k < 3:  # two components to merge and another one to split
             return None
+        prior, point = start.prior, start.point
         at = self.expected(prior, point)
         shares = at.shares
         density = prior.log_density_of_some(at.components)
@@ -303,13 +324,13 @@ class ComponentSearch:
         for moves in self.proposals(losses, gains):
             new = shares.copy()
             for a, b, c in moves:
-                rows, half = splits[c][1]
+                rows, pair = splits[c][1]
                 new[a] = shares[a] + shares[b]
-                new[b], part = 0.0, half * shares[c, rows]
+                new[b], part = 0.0, self.half_of(rows, pair) * shares[c, rows]
                 new[b, rows] = part
                 new[c, rows] -= part
             following = self.after_steps(new)
-            if self.value(*following) > self.value(prior, point) + self.least:
+            if following.objective > start.objective + self.least:
                 return following
         return None
 
@@ -331,34 +352,55 @@ class ComponentSearch:
             yield [move]
 
     def split(self, prior, expectation, shares, h, within):
-        """Gain of two components in the place of one, their rows and shares of one.
+        """Gain of two components in the place of one, its rows, and the two.
 
         They begin at both sides of its mean, along the axis in which it is widest
         beside the variances within all components.
         """
         at = np.flatnonzero(shares[h] > _SMALL)
         mass = shares[h, at] * self.weights[at]
-        X, total, last = self.X[at], mass.sum(), -np.inf
+        X = self.X[at]
         if len(at) < 4:
             return -np.inf, None
         half = _beyond_the_mean(X, mass, within)
+        value, pair = self.pair_of(prior, X, mass, np.stack([half, 1.0 - half]))
+        if pair is None or not pair[0].min() > _VANISHED:
+            return -np.inf, None
+        return value - float(mass @ expectation.log_prob[h, at]), (at, pair)
+
+    def pair_of(self, prior, X, mass, shares):
+        """Objective and point of a mixture of two of rows; no point if none is found.
+
+        EM begins at shares (2, n) and ends where a step gains little.
+        """
+        last, least = -np.inf, 0.5 * self.least
+        if self.rows is not None:
+            rows, steps = GaussianRows(self.family, X, mass), _SPLIT_STEPS - 1
+            own = rows.steps(prior, 0.0, shares, steps, least=least, last=True)
+            values, pair, done = own
+            if done:
+                return values[-1], pair
         for _ in range(_SPLIT_STEPS):
-            both = np.stack([half, 1.0 - half]) * mass
-            counts = both.sum(axis=1)
-            if not counts.min() > 1e-6 * total:
-                return -np.inf, None
+            both = shares * mass
+            weights = both.sum(axis=1) / mass.sum()
+            if not weights.min() > _VANISHED:
+                return last, None
             try:
                 two = prior.fit_some(X, both, **self.options)
             except ValueError:  # a half has no fit of this family
-                return -np.inf, None
-            new = two.log_prob(X) + np.log(counts / total)[:, None]
-            top = np.logaddexp(*new)
-            half = np.exp(new[0] - top)
+                return last, None
+            new = two.log_prob(X) + np.log(weights)[:, None]
+            top, shares = posterior_of(new)
             value = float(mass @ top + prior.log_density_of_some(two).sum())
-            if value - last < 0.5 * self.least:
+            if value - last < least:
                 break
             last = value
-        return value - float(mass @ expectation.log_prob[h, at]), (at, half)
+        return value, (weights, two)
+
+    def half_of(self, rows, pair):
+        """Shares of some rows in the first one of two components."""
+        weights, two = pair
+        return posterior_of(two.log_prob(self.X[rows]) + np.log(weights)[:, None])[1][0]
 
     def losses(self, prior, expectation, shares, density):
         """(loss, a, b) of one component in the place of two, of near pairs."""
@@ -371,16 +413,26 @@ class ComponentSearch:
             both = both[at]
             if not len(at):
                 continue
-            try:
-                one = prior.fit_some(self.X[at], both[None], **self.options)
-            except ValueError:
+            new = self.value_of_one(prior, self.X[at], both)
+            if new is None:
                 continue
             pair = log_weights[[a, b]][:, at]
             old = np.logaddexp(*(log_prob[[a, b]][:, at] + pair))
             old -= np.logaddexp(*pair)
-            loss = float(both @ (old - one.log_prob(self.X[at])[0]))
-            new = prior.log_density_of_some(one)[0]
-            yield loss + density[a] + density[b] - new, a, b
+            yield float(both @ old) + density[a] + density[b] - new, a, b
+
+    def value_of_one(self, prior, X, mass):
+        """Objective of one component of rows; None if it has no fit."""
+        if self.rows is not None:
+            rows, all_ = GaussianRows(self.family, X, mass), np.ones((1, len(X)))
+            values, _, done = rows.steps(prior, 0.0, all_, 0, last=True)
+            if done:
+                return float(values[0])
+        try:
+            one = prior.fit_some(X, mass[None], **self.options)
+        except ValueError:
+            return None
+        return float(mass @ one.log_prob(X)[0] + prior.log_density_of_some(one)[0])
 
 
 def _partition(labels):

@@ -26,6 +26,8 @@ from maxent.models._partial import (
 
 Array = NDArray[np.float64]
 
+Point = tuple[Array, Any]  # weights and members of a mixture
+
 _BLOCK = 1 << 16  # of entries of a table that are worked on at a time
 _FAR = 1e4  # of a squared shift of a mean, in variances: four digits are lost
 
@@ -54,7 +56,7 @@ class Components:
         self.family, self.X, self.weights = family, X, weights
         self.options = dict(family._complete(X, {} if options is None else options))
         self.prior = ComponentPrior(family)  # none until groups are known
-        self.columns: Array | None = None  # of the rows, once a pass needs them
+        self._columns: GaussianRows | None = None  # once a pass needs them
         self.partial = family._takes_gaps and bool(np.isnan(X).any())
 
     def filled(self) -> Array:
@@ -100,6 +102,22 @@ class Components:
         """True if M steps are functions of sums about the means before."""
         return self.family._fills_gaps and not self.partial and not self.options
 
+    @property
+    def columns(self) -> GaussianRows:
+        """The rows, as passes over whole Gaussians read them."""
+        if self._columns is None:
+            self._columns = GaussianRows(self.family, self.X, self.weights)
+        return self._columns
+
+    def quick_step(self, smoothing: float, point: Point) -> tuple[float, Point] | None:
+        """Objective, and the point after an EM step, of Gaussians without any doubt."""
+        if not (self.are_whole_gaussians and self.family._fits_apart):
+            return None
+        values, following, done = self.columns.steps(self.prior, smoothing, point, 1)
+        if not done or following is None:
+            return None
+        return float(values[0]), following
+
     def em_step(
         self, weights: Array, old: Any, held: Mapping[str, NDArray[np.bool_]]
     ) -> tuple[float, Array, Any] | None:
@@ -109,12 +127,9 @@ class Components:
         """
         if not self.are_whole_gaussians:
             return None
-        if self.columns is None:
-            pad = -len(self.X) % 8
-            columns = np.pad(self.X.T, ((0, 0), (0, pad)), mode="edge")
-            self.columns = np.ascontiguousarray(columns)
-            self.padded = np.pad(self.weights, (0, pad))
-        value, total, *sums = old._em_sums(weights, self.columns, self.padded)
+        value, total, *sums = old._em_sums(
+            weights, self.columns.columns, self.columns.weights
+        )
         used = self.prior.decides(total)
         if not np.isfinite(value) or not used.all():
             return None
@@ -136,17 +151,77 @@ class Components:
 
         The square of a shift is taken from what is not much larger.
         """
-        shift = first / total[:, None]
-        var = old._moments_of_sums(total, first, second)[1]
-        var = np.diagonal(var, axis1=1, axis2=2) if var.ndim == 3 else var
-        var = var if var.ndim == 2 else var[:, None]
-        if (shift**2 > _FAR * var).any():
+        try:
+            new = prior.refitted(old, total, first, second)
+        except ValueError:
             return None
-        return prior.refitted(old, total, first, second)
+        shift = first / total[:, None]
+        return None if (shift**2 > _FAR * new._moments()[1]).any() else new
 
     def one(self, k: int = 1) -> Any:
         """Equal members for all rows."""
         return overall(self.family, self.X, self.weights, self.options, k)
+
+
+class GaussianRows:
+    """Rows (n, d) of weights (n,) as compiled EM of Gaussians reads them.
+
+    They are columns, filled up to a multiple of eight rows with rows of weight zero.
+    """
+
+    def __init__(self, family: type[Any], X: Array, weights: Array) -> None:
+        self.family, self.n = family, len(X)
+        self.columns = np.empty((X.shape[1], self.n + -self.n % 8))
+        self.columns[:, : self.n], self.columns[:, self.n :] = X.T, X[-1:].T
+        self.weights = self.filled_up(weights)
+
+    def filled_up(self, table: Array) -> Array:
+        """A table (..., n) with a zero for every row that fills up."""
+        out = np.zeros((*table.shape[:-1], self.columns.shape[1]))
+        out[..., : self.n] = table
+        return out
+
+    def steps(
+        self,
+        prior: ComponentPrior,
+        smoothing: float,
+        start: Point | Array,
+        n_steps: int,
+        *,
+        least: float = -np.inf,
+        last: bool = False,
+    ) -> tuple[Array, Point | None, bool]:
+        """EM steps of a mixture until one gains less than `least`.
+
+        Parameters
+        ----------
+        prior : ComponentPrior
+        smoothing : float
+            Pseudo-counts of the weights.
+        start : point, or ndarray (k, n)
+            Weights and members, or shares of the rows, from which these are fitted.
+        n_steps : int
+        least : float, default=-inf
+        last : bool, default=False
+            Whether the objective of the last point is wanted.
+
+        Returns
+        -------
+        objectives : ndarray
+            Before every step, and with `last` at the last point.
+        point
+            None if it could not be fitted to shares.
+        done : bool
+            False where a step needs care, which the point then is before.
+        """
+        if isinstance(start, tuple):
+            k = len(start[0])
+        else:
+            k, start = len(start), self.filled_up(start)
+        own = prior.of_spreads(k, len(self.columns))
+        rows = self.columns, self.weights
+        found = self.family._em_steps(rows, own, smoothing, start, n_steps, least, last)
+        return found
 
 
 def overall(

@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent._support.threads import with_single_threaded_blas
 from maxent.families import _checks
 from maxent.models._chain_input import log_of_pseudo_counts
 from maxent.models._component_search import ComponentSearch, some_rows
@@ -142,6 +143,7 @@ class MixtureProblem:
             )
         return self._starts(k, n_init, as_generator(random_state))
 
+    @with_single_threaded_blas
     def _starts(self, k, n_init, rng):
         if not self.components.partial:
             self._check_whole()
@@ -188,6 +190,10 @@ class MixtureProblem:
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
+        if not self.held:
+            taken = self.components.quick_step(self.smoothing, point)
+            if taken is not None:
+                return taken
         passed = self.components.em_step(weights, components, self.held)
         if passed is None:
             log_prob = self.components.log_prob(components)

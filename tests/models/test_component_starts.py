@@ -232,12 +232,11 @@ def test_moves_repair_a_partition_that_em_cannot_leave(rng):
     wrong = np.repeat([0, 0, 1, 2], 50)
     wrong[150:] = np.where(X[150:, 0] > 60.0, 2, 3)
     search = ComponentSearch(X, np.ones(200), Gaussian, 4, 3.0, {})
-    prior, point = search.after_steps(search.shares_of(wrong))
-    before = search.value(prior, point)
-    while (following := search.after_moves(prior, point)) is not None:
-        prior, point = following
-    assert search.value(prior, point) > before
-    mean = np.sort(point[1].mean[:, 0])
+    before = start = search.after_steps(search.shares_of(wrong))
+    while (following := search.after_moves(start)) is not None:
+        start = following
+    assert start.objective > before.objective
+    mean = np.sort(start.point[1].mean[:, 0])
     assert np.abs(mean - 20.0 * np.arange(4)).max() < 1.0
 
 
@@ -245,11 +244,13 @@ def test_moves_repair_a_partition_that_em_cannot_leave(rng):
 def test_the_value_of_a_point_is_its_objective(count, rng):
     X, own = rng.normal(size=(80, 2)), rng.uniform(0.5, 2.0, 80)
     search = ComponentSearch(X, own, Gaussian, 3, count, {})
-    prior, (weights, P) = search.after_steps(search.shares_of(rng.integers(0, 3, 80)))
+    start = search.after_steps(search.shares_of(rng.integers(0, 3, 80)))
+    prior, (weights, P) = start.prior, start.point
     joint = P.log_prob(X) + np.log(weights)[:, None]
     want = own @ np.logaddexp.reduce(joint, axis=0) + count * np.log(weights).sum()
     want += prior.log_density(P).sum()
-    assert search.value(prior, (weights, P)) == pytest.approx(want, rel=1e-12)
+    assert start.objective == pytest.approx(want, rel=1e-12)
+    assert search.value(prior, start.point) == pytest.approx(want, rel=1e-12)
 
 
 def test_the_bound_on_the_gain_of_a_move_holds(rng):
@@ -257,7 +258,8 @@ def test_the_bound_on_the_gain_of_a_move_holds(rng):
     X = rng.normal(size=(120, 2)) * [1.0, 3.0]
     search = ComponentSearch(X, rng.uniform(0.5, 2.0, 120), Gaussian, 4, 3.0, {})
     labels = rng.integers(0, 4, 120)
-    prior, point = search.after_steps(search.shares_of(labels))
+    start = search.after_steps(search.shares_of(labels))
+    prior, point = start.prior, start.point
     at = search.expected(prior, point)
     joint, shares = at.log_prob + at.log_weights, at.shares
     density = prior.log_density(point[1])

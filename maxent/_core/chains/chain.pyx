@@ -509,6 +509,49 @@ def likelihoods(const double[:, ::1] log_table):
     return out
 
 
+cdef enum:
+    BLOCK = 64                            # rows that stay in cache
+
+
+def likelihoods_of_runs(
+    const double[:, ::1] log_prob,        # IN  (runs * states, rows)
+    const Py_ssize_t[::1] step,           # IN  (rows,), of each row
+    double[:, :, ::1] table,              # OUT (runs, steps, states), 1 elsewhere
+    double[:, ::1] top,                   # OUT (runs, steps), 0 elsewhere
+):
+    """Likelihoods of the steps, relative to their largest, and the logs of these.
+
+    They are as `likelihoods` of what `relative` returns.
+    """
+    cdef Py_ssize_t runs = table.shape[0], S = table.shape[2], n = step.shape[0]
+    cdef Py_ssize_t steps = table.shape[1], r, i, j, b, lo, m
+    cdef double most
+    if (log_prob.shape[0] != runs * S or log_prob.shape[1] != n
+            or top.shape[0] != runs or top.shape[1] != steps):
+        raise ValueError("shapes of the arrays do not fit together")
+    cdef double[:, ::1] less = np.empty((BLOCK, S)), own = np.empty((BLOCK, S))
+    if n < steps:
+        table[:], top[:] = 1., 0.
+    with nogil:
+        for r in range(runs if S else 0):
+            for b in range((n + BLOCK - 1) // BLOCK):
+                lo = b * BLOCK
+                m = min(<Py_ssize_t> BLOCK, n - lo)
+                for i in range(m):
+                    most = -INFINITY
+                    for j in range(S):
+                        most = max(most, log_prob[r * S + j, lo + i])
+                    if not -INFINITY < most < INFINITY:
+                        most = 0.
+                    top[r, step[lo + i]] = most
+                    for j in range(S):
+                        less[i, j] = log_prob[r * S + j, lo + i] - most
+                exponentiate(&less[0, 0], m * S, &own[0, 0])
+                for i in range(m):
+                    for j in range(S):
+                        table[r, step[lo + i], j] = own[i, j]
+
+
 cdef void exponentiate(const double* x, Py_ssize_t n, double* out) noexcept nogil:
     """exp; results that underflow become TINY, and that of -inf is 0."""
     cdef Py_ssize_t i

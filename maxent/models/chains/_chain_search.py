@@ -18,23 +18,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from maxent._support.threads import with_single_threaded_blas
 from maxent.families import ExponentialFamily
 from maxent.models._chain_input import Array
 from maxent.models._component_search import (
     ComponentSearch,
     Expectation,
+    Start,
+    different,
     k_means_labels,
     scaled,
     some_rows,
 )
 from maxent.models.chains._hidden_chain import Point
+from maxent.models.chains._runs_together import runs_together
 
 _SMOOTHING = 3.0  # of the emissions of a search
 WINDOWS = 5, 20, 80  # rows
 _FEW_COLUMNS = 5  # whose correlations describe a window
+_ALL_CLUSTERED = 3  # starts; of more, half have random moves
 _LEAST_VARIANCE = 1e-3  # of a window, relative to that of all rows
 
 
+@with_single_threaded_blas
 def clustered_starts(
     problem: Any, n_states: int, n_init: int, rng: np.random.Generator
 ) -> list[Point]:
@@ -51,18 +57,19 @@ def clustered_starts(
     X, own = some_rows(X, own, n_states, rng, many=True)
     mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, options)
     chains = ChainSearch(problem, n_states)
-    starts = []
-    for weights, components in mixtures.starts(n_init, rng):
-        prior, point = chains.after_steps(chains.shares_in(weights, components))
-        starts.append((chains.value(prior, point), prior, point))
-    for number in range(max(n_init, len(WINDOWS)) if n_states > 1 else 0):
+    n_random = n_init // 2 if n_init > _ALL_CLUSTERED and n_states > 1 else 0
+    n_found = n_init - n_random
+    shares = [chains.shares_in(*point) for point in mixtures.starts(n_found, rng)]
+    for number in range(max(n_found, len(WINDOWS)) if n_states > 1 else 0):
         labels = chains.labels_of_windows(WINDOWS[number % len(WINDOWS)], rng)
-        prior, point = chains.after_steps(chains.shares_of(labels))
-        starts.append((chains.value(prior, point), prior, point))
-    starts.sort(key=lambda start: -start[0])
-    _, prior, point = starts[0]
-    _, point = chains.after_all_moves(prior, point)
-    return [problem.start_at(point), *(point for *_, point in starts[1:n_init])]
+        shares.append(chains.shares_of(labels))
+    points = [chains.prior_and_point(own) for own in shares]
+    points += [chains.random_point(rng) for _ in range(2 * n_random)]
+    after = chains.after_steps_of_all(points)
+    starts = different(after[: len(shares)])
+    starts = [chains.after_all_moves(starts[0]), *starts[1:n_found]]
+    starts += different(after[len(shares) :])[: n_init - len(starts)]
+    return [problem.start_at(starts[0].point), *(one.point for one in starts[1:])]
 
 
 class ChainSearch(ComponentSearch):
@@ -75,6 +82,7 @@ class ChainSearch(ComponentSearch):
         X, own = components.filled()[self.at], components.weights[self.at]
         rest = n_states, _SMOOTHING, components.options
         super().__init__(X, own, components.family, *rest)
+        self.rows = None  # whose steps do not see the chain
 
     def labels_of_windows(self, length: int, rng: np.random.Generator) -> NDArray[Any]:
         """Labels (n,) of a clustering of windows of so many rows of a sequence.
@@ -130,6 +138,30 @@ class ChainSearch(ComponentSearch):
     def step(self, prior, point):
         self.problem.components.prior = prior
         return self.problem.step(point)[1]
+
+    def random_point(self, rng):
+        """Prior, and a point of wide states and random moves between them.
+
+        The states are half those of a clustering, half those of all rows.
+        """
+        labels = k_means_labels(self.X, self.weights, self.k, rng)
+        shares = 0.5 * self.shares_of(labels) + 0.5 / self.k
+        prior, (_, _, components) = self.prior_and_point(shares)
+        drawn = rng.dirichlet(np.full(self.k, 1.0 / self.k), size=self.k + 1)
+        start, *moves = 0.9 * drawn + 0.1 / self.k
+        return prior, (start, np.array(moves), components)
+
+    def after_steps_of_all(self, starts):
+        """Starts after a few steps from priors and points, taken side by side."""
+        priors, points = zip(*starts)
+        runs = runs_together(self.problem, points, priors)
+        if runs is None:
+            return [self.after_steps_from(*start) for start in starts]
+        for _ in range(self.n_steps):
+            _, runs = runs.step()
+        values, _ = runs.step()
+        each = zip(values.tolist(), priors, map(runs.point, range(len(runs))))
+        return [Start(*own) for own in each]
 
     def maximum(self, prior, shares):
         _, components = super().maximum(prior, shares)

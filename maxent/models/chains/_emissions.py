@@ -38,6 +38,7 @@ from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations, Point
 from maxent.models.chains._random_tables import random_tables
 from maxent.models.chains._rules import Rules
+from maxent.models.chains._runs_together import runs_together
 
 
 class Emissions(ABC):
@@ -434,9 +435,12 @@ class RowProblem(HiddenChainProblem):
                 "its resolution."
             )
 
+    def together(self, points):
+        return runs_together(self, points)
+
     def log_table(self, emission):
         log_prob = self.components.log_prob(emission)
-        log_prior = self.components.prior.log_density(emission).sum()
+        log_prior = self.components.prior.log_density(emission, log_prob).sum()
         return by_step(log_prob, self.shown), float(log_prior)
 
     def fit_emission(self, counts, emission):

@@ -158,6 +158,10 @@ class ChainEM(ABC):
         )
         return objective, following
 
+    def together(self, points: list[Point]) -> Any:
+        """Runs from several points side by side; None where they are one by one."""
+        return None
+
     @abstractmethod
     def expected_and_fitted(self, point: Point) -> tuple[float, Array, Array, Any]:
         """Log-likelihood and log-prior of the emission; counts; the new emission."""
@@ -245,4 +249,5 @@ def fitted_chain(
         max_iter=max_iter,
         callback=callback,
         change=chain_change,
+        together=problem.together,
     )

@@ -130,7 +130,7 @@ def counts_of_chain(
             n_threads,
         )
     for i in np.flatnonzero(np.isnan(log_lik)):
-        log_lik[i], counts[i], starts[i], moves[i] = _expect_one(
+        log_lik[i], counts[i], starts[i], moves[i] = expect_one(
             (start, transition, log_start, log_transition, log_table[i]),
             row[begin[i] : begin[i] + length[i]],
         )
@@ -209,7 +209,7 @@ def _step_in_logs(codes, smoothing, point):
     start, transition, table = point
     with np.errstate(divide="ignore"):
         logs = np.log(start), np.log(transition), np.log(np.ascontiguousarray(table.T))
-    value, counts, starts, moves = _expect_one((start, transition, *logs), codes)
+    value, counts, starts, moves = expect_one((start, transition, *logs), codes)
     return float(value) + log_of_pseudo_counts(smoothing, *point), (
         with_pseudo_counts(starts, smoothing, start),
         with_pseudo_counts(moves, smoothing, transition),
@@ -217,7 +217,7 @@ def _step_in_logs(codes, smoothing, point):
     )
 
 
-def _expect_one(tables, row):
+def expect_one(tables, row):
     """Log-likelihood and expected counts of a sequence, in logs where it underflows."""
     value, counts, starts, moves = chain.expect(
         *tables,

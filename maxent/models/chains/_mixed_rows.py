@@ -88,6 +88,9 @@ class MixedRows(Rows):
 class MixedRowProblem(RowProblem):
     """EM of rows that come from components of their states' mixtures."""
 
+    def together(self, points):
+        return None  # whose members are in states of states
+
     def log_table(self, emission):
         log_prob, shares = self._within(emission)
         self._known = emission, shares

@@ -58,6 +58,16 @@ class Rules:
             for name, table in tables.items()
         )
 
+    def log_priors(self, **tables: Array) -> Array | float:
+        """As `log_prior`, of tables (n, ...) of several models: (n,)."""
+        out: Array | float = 0.0
+        for name, table in tables.items():
+            count = self.counts[name]
+            if np.any(count):
+                each = count * np.log(np.where(table > 0, table, 1.0))
+                out = out + each.reshape(len(table), -1).sum(axis=1)
+        return out
+
     def hold_members(self, new: Any, old: Any) -> Any:
         """The batch of an M step, with members that stay."""
         return with_held_members(new, old, self.held.get("emission"))

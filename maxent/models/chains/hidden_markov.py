@@ -425,8 +425,9 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
             put into their order.
         n_init : int, default=3
             Starts, as those of :class:`Mixture` for the observations and by windows of
-            rows, the best of them once more by the objective of the chain; random
-            tables of symbols. The run of the greatest objective is kept.
+            rows, the best of them once more by the objective of the chain; of more than
+            three, half have random moves. Symbols have random tables. The run of the
+            greatest objective is kept; one that is far behind may end early.
         tol : float, default=1e-8
             Relative, of all data together and not per value: a run ends once a step
             gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
@@ -434,8 +435,8 @@ class HiddenMarkovModel(ChainAnswers, InformationCriteria):
         max_iter : int, default=2000
             EM steps of a run at most.
         callback : callable(n_iter, objective, gain), optional
-            Called after every E step of every start; True ends the fit with the best
-            parameters until then.
+            Called after every E step of every start, which may take turns; True ends
+            the fit with the best parameters until then.
         random_state : int, Generator, RandomState or None, default=None
             Source of the starts.
         n_jobs : int, optional

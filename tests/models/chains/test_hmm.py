@@ -464,9 +464,15 @@ def test_callbacks_end_fits_without_a_warning(rng):
             return report[0] == 2
 
         result = outcome(lambda fit=fit, end=end: fit(callback=end)).fit_result
-        assert result.status.value == "stopped" and len(result.objectives) == 1
-        assert [n for n, _, _ in seen] == [0, 1, 2] and result.n_iter == 2
-        assert [value for _, value, _ in seen] == result.trace
+        # runs may take their steps in turn; then the best of all is returned
+        numbers = [n for n, _, _ in seen]
+        assert result.status.value == "stopped"
+        assert numbers.index(2) == len(seen) - 1 and numbers == sorted(numbers)
+        assert result.objective == max(value for _, value, _ in seen)
+        runs = numbers.count(0)
+        assert len(result.objectives) == runs and result.n_iter in (1, 2)
+        if runs == 1:
+            assert [value for _, value, _ in seen] == result.trace
 
 
 def test_states_of_the_paper():
