@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = None
     try:
-        args = make_parser().parse_args(argv)
+        argv = sys.argv[1:] if argv is None else argv
+        args = make_parser(argv).parse_args(argv)
         args.given = given_options(args)
         return _run(args)
     except SystemExit as end:  # --help, --version or wrong usage

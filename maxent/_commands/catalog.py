@@ -1,8 +1,10 @@
 """What ``maxent fit --estimator`` trains.  Imports nothing heavy, for help texts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["CATEGORICAL_MODELS", "KERNEL", "SEQUENCES", "TABLES", "Spec"]
+__all__ = ["CATEGORICAL_MODELS", "KERNEL", "MIXTURE", "SEQUENCES", "TABLES", "Spec"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Spec:
         that do not add up to one.
     foreign : tuple of str
         Parameters that mean something else than the option of their name.
+    defaults : mapping of str to object
+        Parameters whose default here is another than that of the class.
     """
 
     class_name: str
@@ -32,6 +36,7 @@ class Spec:
     categories: bool = False
     drop: str | None = None
     foreign: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 _LANDMARKS = ("n_components",)  # of an approximation; the option is of mixtures
@@ -65,14 +70,21 @@ TABLES = {
     "rbm": Spec("LMERBM", "binary columns, no labels", None),
 }
 
-KERNEL = Spec("ProductKernel", "kernel between models of sequences")
+# Its tolerance is that of its rounds: --tol is of the detector.
+MIXTURE = Spec("LatentMixture", "mixture inside outliers", None, foreign=("tol",))
+KERNEL = Spec(
+    *("ProductKernel", "kernel between models of sequences"), foreign=("outlier_model",)
+)
 SEQUENCES = {
     "classifier": Spec(
         *("MEDClassifier", "kernel between models of the sequences"),
         foreign=(*_LANDMARKS, "gamma", "degree", "coef0"),
     ),
     "motif": Spec("M3EMotifClassifier", "a motif somewhere in the sequence"),
-    "outliers": Spec("MEDSequenceOutlierDetector", "outliers, no labels", None),
+    "outliers": Spec(
+        *("MEDSequenceOutlierDetector", "outliers, no labels", None),
+        foreign=("covariance_type",),
+    ),
 }
 
 CATEGORICAL_MODELS = ("multinomial", "tree")  # of the outlier detector

@@ -63,12 +63,24 @@ class Option:
         """The flag that messages name."""
         return self.flags[-1]
 
-    def help(self) -> str:
-        """Meaning and defaults."""
+    def help(self, name: str = "", kinds: dict[str, Any] | None = None) -> str:
+        """Meaning and defaults; of one estimator, by kind of data, where it is named.
+
+        A default of a kind that is None is the one that the table has.
+        """
+        defaults = self.default
+        if kinds is not None:
+            own = self.default.get(name, self.default.get(""))
+            defaults = {k: own if v is None else v for k, v in kinds.items()}
+            defaults = {k: v for k, v in defaults.items() if _is_shown(v)}
+            if not defaults and own is not None:
+                defaults = {"": own}
+            if len(kinds) == 1 or len({str(v) for v in defaults.values()}) < 2:
+                defaults = {"": v for v in [*defaults.values()][:1]}
         names: dict[str, list[str]] = {}
-        for name, value in self.default.items():
+        for kind, value in defaults.items():
             shown = f"{value:g}" if isinstance(value, float) else str(value).lower()
-            names.setdefault(shown, []).append(name)
+            names.setdefault(shown, []).append(kind)
         parts = [f"{'/'.join(n)} {shown}".strip() for shown, n in names.items()]
         text = f"{self.text} (default: {'; '.join(parts)})" if parts else self.text
         return text.replace("%", "%%")
@@ -86,6 +98,11 @@ class Option:
             help=self.help(),
             **settings,
         )
+
+
+def _is_shown(value: Any) -> bool:
+    """True if a default of a class says something in a help text."""
+    return value != "" and isinstance(value, (bool, int, float, str))
 
 
 def _number_or(*words: str, kind: type = float) -> Callable[[str], Any]:
@@ -292,8 +309,9 @@ _GROUPS = {
                 **dict.fromkeys(("selector", "regression_selector"), 1e-6),
                 **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6},
                 **{"dirichlet": 1e-6, "boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
+                "outliers of sequences": 1e-6,
             },
-            "tolerance of the certificate; outliers of sequences 1e-6",
+            "tolerance of the certificate",
         ),
         Option(
             "max_iter",
@@ -303,8 +321,9 @@ _GROUPS = {
                 **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
                 **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
                 **{"boltzmann": 5000, "rbm": 5000, "motif": 200},
+                "outliers of sequences": 2000,
             },
-            "bound on the iterations; outliers of sequences 2000",
+            "bound on the iterations",
         ),
         Option(
             *("cache_size", 500, "memory for kernel values"), type=float, metavar="MB"

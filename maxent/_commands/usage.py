@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import maxent
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.console import show, tell
-from maxent._commands.options import add_options
+from maxent._commands.options import OPTIONS, add_options
 
 __all__ = ["make_parser"]
 
+_OF_TABLE_FILES = (
+    *("label", "id", "header", "decimal", "impute", "text", "ignore", "weights"),
+    *("drop_unlabelled",),
+)
+_OF_SEQUENCE_FILES = ("negative", "keep_case")
 _SHELLS = ("bash", "zsh", "tcsh")
 _EXAMPLES = {
     "": """\
@@ -98,8 +106,15 @@ def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParse
     return []
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of ``maxent``."""
+def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of ``maxent``.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=()
+        Arguments: where they ask for the help of an estimator, the help of ``fit``
+        shows what applies to it only.
+    """
     parser = _Parser(
         prog="maxent",
         allow_abbrev=False,
@@ -123,7 +138,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_demo(_command(commands, "demo", "show a method on bundled or made data"))
-    _add_fit(_command(commands, "fit", "train on a data file, write a model file"))
+    fit = _command(commands, "fit", "train on a data file, write a model file")
+    _add_fit(fit)
+    if {"-h", "--help"} & {*argv}:
+        _narrow(fit, _named_estimator(argv))
     _add_predict(_command(commands, "predict", "apply a model file to a data file"))
     info = _command(commands, "info", "check a model file and print its contents")
     info.add_argument("model", metavar="MODEL")
@@ -133,7 +151,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _examples(command: str) -> str:
-    lines = _EXAMPLES[command].splitlines()
+    return _listed(_EXAMPLES[command].splitlines())
+
+
+def _listed(lines: list[str]) -> str:
     return "\n".join(["examples:", *(f"  {line}" for line in lines)])
 
 
@@ -218,6 +239,79 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     _add_quiet(fit, "print no report and no progress")
     _add_file_options(fit)
     add_options(fit)
+
+
+def _named_estimator(argv: Sequence[str]) -> str:
+    """The value of --estimator, whether or not the arguments can be parsed."""
+    found = ""
+    for flag, value in itertools.pairwise([*argv, ""]):
+        name, equals, joined = flag.partition("=")
+        if name == "--estimator":
+            found = joined if equals else value
+    return found
+
+
+def _narrow(fit: argparse.ArgumentParser, name: str) -> None:
+    """Leave in the help of ``fit`` what applies to one estimator, with its defaults."""
+    if name not in {*TABLES, *SEQUENCES}:
+        return
+    from maxent._commands.parameters import applicable, rest
+
+    known = applicable(name)
+    for action in fit._actions:
+        if action.dest in OPTIONS:
+            defaults = known.get(action.dest)
+            fits = defaults is not None
+            if fits:
+                action.help = OPTIONS[action.dest].help(name, defaults)
+        else:
+            fits = _is_of(action.dest, name)
+            if action.dest == "label" and name in TABLES and not TABLES[name].labels:
+                action.help = (
+                    "column of known labels, which is no feature: predict and evaluate "
+                    "judge the model by it"
+                )
+        if not fits:
+            action.help = argparse.SUPPRESS
+    catalogs = {"tables": TABLES, "sequences": SEQUENCES}
+    texts = {k: c[name].text for k, c in catalogs.items() if name in c}
+    alike = len({*texts.values()}) == 1
+    shown = [texts[k] if alike else f"of {k}: {texts[k]}" for k in texts]
+    fit.description = f"Train --estimator {name}: {'; '.join(dict.fromkeys(shown))}."
+    lines = [line for line in _EXAMPLES["fit"].splitlines() if f" {name} " in line]
+    fit.epilog = "\n".join(
+        [_rest_of(rest(name)), *(["", _listed(lines)] if lines else [])]
+    ).strip()
+
+
+def _is_of(dest: str, name: str) -> bool:
+    """True if an option of data files, columns or folds is of use to an estimator."""
+    spec = TABLES.get(name) or SEQUENCES[name]
+    needed = {
+        "cv": spec.labels is not None,
+        "probability": spec.labels == "classes",
+        "drop_unlabelled": spec.labels in ("classes", "numbers"),
+        "standardize": not spec.categories,
+        "bins": spec.categories or name in ("outliers", "partial"),
+        **dict.fromkeys(_OF_SEQUENCE_FILES, name in SEQUENCES),
+        **dict.fromkeys(_OF_TABLE_FILES, name in TABLES),
+    }
+    if dest in ("standardize", "bins") and name not in TABLES:
+        return False
+    return needed.get(dest, True)
+
+
+def _rest_of(parameters: dict[str, Any]) -> str:
+    """Paragraph about the parameters that --set reaches."""
+    if not parameters:
+        return ""
+    shown = [f"{name}={json.dumps(_plain(v))}" for name, v in parameters.items()]
+    text = f"by --set, with their defaults: {', '.join(shown)}"
+    return textwrap.fill(text, 78, break_long_words=False, break_on_hyphens=False)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str)) or value is None else "?"
 
 
 def _add_folds(fit: argparse.ArgumentParser) -> None:
