@@ -20,6 +20,7 @@ from maxent._commands.outcome import (
 )
 from maxent._commands.parameters import parameters
 from maxent._commands.reports import Shown
+from maxent._commands.tables.column_choice import split_names
 from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,
@@ -54,7 +55,7 @@ def fit(args):
     names, lines = table.feature_names, _size_lines(args, table, absent)
     weights = None
     if "weights" in table.beside:
-        weights = np.array(table.beside["weights"].cells)
+        weights = np.array(table.beside["weights"][0].cells)
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
@@ -102,11 +103,10 @@ def _layout(table):
     if table.width is None:
         return None
     left_out = {*range(table.width)} - {*table.positions, table.label_index}
-    identifier = table.beside.get("id")
     return {
         "width": table.width,
         "left_out": sorted(left_out),
-        "id": None if identifier is None else identifier.place,
+        "id": [column.place for column in table.beside.get("id", ())],
     }
 
 
@@ -264,7 +264,8 @@ class _Prepared:
         self.columns = self.scales = self.names = None
         self.text, self.missing = [], 0
         self.places = table.feature_names or table.positions
-        self.meant = [str(i) in args.text for i in self.places or ()]
+        places = [str(place) for place in self.places or ()]
+        self.meant = [place in split_names(args.text, places) for place in places]
         if categories or X.dtype == object:
             cells = X.ravel().tolist()
             self.missing = sum(cell is None or cell != cell for cell in cells)

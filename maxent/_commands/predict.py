@@ -105,11 +105,13 @@ def _tell_unseen(args, table, X, columns, machine):
 
 
 def _ids(table):
-    """Name and cells of the column of identifiers, or None."""
-    found = table.beside.get("id")
-    if found is None:
-        return None
-    return found.place if isinstance(found.place, str) else "id", found.cells
+    """Names and cells of the columns of identifiers; numbered without a header."""
+    found = table.beside.get("id", [])
+    numbers = ["id"] if len(found) == 1 else [f"id_{column.place}" for column in found]
+    return [
+        (column.place if isinstance(column.place, str) else number, column.cells)
+        for column, number in zip(found, numbers)
+    ]
 
 
 def _read(args, extra, estimator):
@@ -154,6 +156,8 @@ def _load(path):
         )
     keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
     extra = {key: extra.get(key) for key in (*keys, "columns", "layout")}
+    if isinstance(extra["layout"], dict):
+        extra["layout"] = {**extra["layout"], "id": _listed_ids(extra["layout"])}
     if extra["sequences"] is not None:
         return estimator, extra
     if hasattr(estimator, "feature_names_in_"):
@@ -188,9 +192,17 @@ def _is_layout(layout):
     """True if what a file says of columns left out can be from `fit`."""
     if not isinstance(layout, dict) or not isinstance(layout.get("width"), int):
         return False
-    left_out, known = layout.get("left_out"), layout.get("id")
+    left_out, known = layout.get("left_out"), layout["id"]
     numbers = [*left_out] if isinstance(left_out, list) else [None]
-    numbers += [known] if isinstance(known, int) else []
-    return isinstance(known, (str, int, type(None))) and all(
-        isinstance(i, int) and 0 <= i < layout["width"] for i in numbers
-    )
+    if not isinstance(known, list) or not {*map(type, known)} <= {str, int}:
+        return False
+    numbers += [place for place in known if isinstance(place, int)]
+    return all(isinstance(i, int) and 0 <= i < layout["width"] for i in numbers)
+
+
+def _listed_ids(layout):
+    """Columns of identifiers as a list, which older files do not have."""
+    known = layout.get("id")
+    if known is None:
+        return []
+    return [known] if isinstance(known, (str, int)) else known

@@ -375,7 +375,7 @@ def _add_list(command: argparse.ArgumentParser, flag: str, text: str) -> None:
     command.add_argument(
         flag,
         action="extend",
-        type=lambda names: names.split(","),
+        type=lambda names: [names],  # split where the columns of the file are known
         default=[],
         metavar="NAME,...",
         help=text,
@@ -453,11 +453,11 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         help="label column of a CSV file, by name or number counted from 0, negative "
         "from the end (default: the last)",
     )
-    command.add_argument(
+    _add_list(
+        command,
         "--id",
-        metavar="NAME|INDEX",
-        help="column of a CSV file that names the rows: it is no feature, and stands "
-        "before the predictions (predict: the one that fit was told)",
+        "columns of a CSV file that name the rows: they are no features, and stand "
+        "before the predictions (default in predict: those that fit was told)",
     )
     command.add_argument(
         "--header",

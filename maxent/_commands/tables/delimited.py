@@ -235,7 +235,10 @@ class CSVReader:
             "csv",
             positions=features,
             width=self.width,
-            beside={k: self._beside(k, i) for k, i in chosen.beside.items()},
+            beside={
+                kind: [self._beside(kind, place) for place in places]
+                for kind, places in chosen.beside.items()
+            },
             doubt=self.doubt,
         )
 
