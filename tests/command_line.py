@@ -43,6 +43,14 @@ def read_rows(text):
     return list(csv.reader(text.splitlines()))
 
 
+def values_beside(out, *names):
+    """Numbers of the columns behind the predictions, whose names must be these."""
+    rows = read_rows(out)
+    place = rows[0].index("prediction") + 1
+    assert not names or tuple(rows[0][place:]) == names
+    return np.array([row[place:] for row in rows[1:]], dtype=float)
+
+
 def assert_one_sentence(err, start):
     assert err.startswith(f"maxent {start}: ") and err.count("\n") == 1
     assert "Traceback" not in err

@@ -140,9 +140,8 @@ def _estimator(args, spec):
         return _partial(args, spec, given)
     if args.estimator == "outliers":
         return _detector(args, spec, given)
-    if "seed" in given and args.cv is not None:
-        if "random_state" not in parameters(spec):
-            del given["seed"]  # of the folds
+    if args.cv is not None and "random_state" not in parameters(spec):
+        given.pop("seed", None)  # of the folds
     if "machine" in given:
         raise CommandError(f"--machine does not apply to the {args.estimator}")
     return make_estimator(args.estimator, spec, given)

@@ -116,8 +116,8 @@ def check_text(name, cells, n_rows, meant):
         why = f", such as {short(cells[0])}: names or documents, but no categories;"
         raise CommandError(
             f"{text}{';' + looks if looks else why} --ignore {column} leaves the "
-            f"column out, --id {column} names the rows by it, and --text {column} takes "
-            "each text for a category"
+            f"column out, --id {column} names the rows by it, and --text {column} "
+            "takes each text for a category"
         )
     if most or has_many(found, n_rows):
         tell(

@@ -31,12 +31,17 @@ _N_BINS = 10
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its standard error, NaN where there is none."""
+    """A value, its standard error or NaN where there is none, and counts of a share."""
 
     value: float
     error: float = math.nan
+    counts: tuple[int, int] | None = None
 
     def __str__(self):
+        of = "" if self.counts is None else " ({} of {})".format(*self.counts)
+        return self._number() + of
+
+    def _number(self):
         if not math.isfinite(self.error):
             return f"{self.value:.4g}"
         # as many digits as the first two of the error have
@@ -46,17 +51,20 @@ class Estimate:
         return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
 
     def as_dict(self):
-        """Value and standard error, None where it is not known."""
+        """Value and standard error, None where it is not known; counts of a share."""
         error = self.error if math.isfinite(self.error) else None
-        return {"value": self.value, "standard_error": error}
+        found = {"value": self.value, "standard_error": error}
+        if self.counts is not None:
+            found |= dict(zip(("count", "total"), self.counts))
+        return found
 
 
 def share(count, total):
-    """A share of independent rows."""
-    if not total:
-        return Estimate(math.nan)
-    p = count / total
-    return Estimate(float(p), math.sqrt(p * (1 - p) / total))
+    """A share of independent rows; none and all of them have no standard error."""
+    count, total = int(count), int(total)
+    p = count / total if total else math.nan
+    error = math.sqrt(p * (1 - p) / total) if 0 < count < total else math.nan
+    return Estimate(p, error, (count, total))
 
 
 def mean_of(values):
@@ -186,7 +194,7 @@ def calibration_table(proba, hit):
                     "to": (k + 1) / _N_BINS,
                     "rows": n,
                     "mean": float(proba[own].mean()),
-                    "observed": share(int(hit[own].sum()), n),
+                    "observed": share(hit[own].sum(), n),
                 }
             )
     return table

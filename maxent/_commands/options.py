@@ -71,12 +71,11 @@ class Option:
         defaults = self.default
         if kinds is not None:
             own = self.default.get(name, self.default.get(""))
-            defaults = {k: own if v is None else v for k, v in kinds.items()}
-            defaults = {k: v for k, v in defaults.items() if _is_shown(v)}
-            if not defaults and own is not None:
-                defaults = {"": own}
-            if len(kinds) == 1 or len({str(v) for v in defaults.values()}) < 2:
-                defaults = {"": v for v in [*defaults.values()][:1]}
+            by_kind = {k: own if v is None else v for k, v in kinds.items()}
+            defaults = {k: v for k, v in by_kind.items() if _is_shown(v)}
+            values = [*defaults.values()]
+            if len(by_kind) == 1 or values[1:] == values[:-1]:  # all alike
+                defaults = {"": values[0]} if values else {}
         names: dict[str, list[str]] = {}
         for kind, value in defaults.items():
             shown = f"{value:g}" if isinstance(value, float) else str(value).lower()

@@ -7,12 +7,13 @@ from maxent._commands.bins import binned
 from maxent._commands.columns import (
     are_columns,
     encode,
+    sources_of,
     unseen_categories,
 )
 from maxent._commands.console import tell
 from maxent._commands.feature_scales import are_scales, standardized
 from maxent._commands.outcome import CommandError, check_output
-from maxent._commands.predictions import prediction_method, write_predictions
+from maxent._commands.predictions import Applied, columns_asked, write_predictions
 from maxent._commands.training import (
     as_taken,
     machine_of,
@@ -52,13 +53,29 @@ def predict(args):
             f"{args.model} is a model of a table, not of sequences; use --format csv "
             "or svmlight"
         )
-    method = prediction_method(args, estimator)
+    methods = columns_asked(args, estimator)
+    return write_predictions(args, applied(args, estimator, extra), methods)
+
+
+def applied(args, estimator, extra):
+    """The rows of a table as a model takes them."""
     with warnings_told(args):
         table = _read(args, extra, estimator)
     X = standardized(_features(args, table, extra, estimator), extra["standardize"])
     X = as_taken(estimator, X)
     y = _without_unlabelled(machine_of(estimator), table.y)
-    return write_predictions(args, estimator, method, X, y, _ids(table))
+    return Applied(estimator, X, y, _ids(table), _sources(table, extra["columns"]))
+
+
+def _sources(table, columns):
+    """Names of the columns that the features of the estimator were made of."""
+    if table.format != "csv":
+        first = 0 if table.zero_based else 1
+        return [str(j + first) for j in range(table.X.shape[1])]
+    names = table.feature_names or [str(i) for i in table.positions]
+    if columns is None or "categories" not in columns:
+        return names
+    return sources_of(columns, names)
 
 
 def _without_unlabelled(machine, y):

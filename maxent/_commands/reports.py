@@ -14,6 +14,7 @@ __all__ = [
     "as_json",
     "certificate",
     "error_text",
+    "estimated",
     "is_regressor",
     "recalls",
     "report",
@@ -101,6 +102,11 @@ def certificate(state):
         converged = bool(state["converged_"])
         lines.append(("converged", Shown("yes" if converged else "NO", converged)))
     return lines
+
+
+def estimated(estimate):
+    """An estimate as text, and for JSON with its standard error."""
+    return Shown(str(estimate), estimate.as_dict())
 
 
 def verdict(estimator, predicted, y):

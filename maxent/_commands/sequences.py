@@ -13,7 +13,7 @@ from maxent._commands.outcome import (
     listed,
     quoted,
 )
-from maxent._commands.predictions import prediction_method, write_predictions
+from maxent._commands.predictions import Applied, columns_asked, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.training import (
     calibrated,
@@ -192,13 +192,19 @@ def predict(args, estimator, model):
     of_kernel = model in MODELS.values() and _kernel_of(estimator) is not None
     if not of_kernel and model not in _OTHERS:
         raise CommandError(f"{args.model}: what is said about its data does not agree")
+    methods = columns_asked(args, estimator)
+    found = applied(args, estimator, model)
+    beside = _places(args, estimator, found.X) if args.places else []
+    return write_predictions(args, found, methods, beside)
+
+
+def applied(args, estimator, model):
+    """The sequences of a file as a model takes them."""
     _refuse_table_options(args)
-    method = prediction_method(args, estimator)
     X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
     _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
-    beside = _places(args, estimator, X) if args.places else []
     if y is not None and model == "M3EMotifClassifier":
         label = machine_of(estimator).pos_label_
         if _others(label) in classes and label in y:
@@ -208,11 +214,12 @@ def predict(args, estimator, model):
         if not set(y.tolist()) & known:
             if 2 * len(set(y.tolist())) <= len(y):  # like labels, not like names
                 tell(
-                    "maxent predict: no last word of a header or line is a class of "
-                    f"the model ({', '.join(sorted(known))}), so no error is computed"
+                    f"maxent {args.command}: no last word of a header or line is a "
+                    f"class of the model ({', '.join(sorted(known))}), so no error is "
+                    "computed"
                 )
             y = None
-    return write_predictions(args, estimator, method, X, y, ids, beside)
+    return Applied(estimator, X, y, ids)
 
 
 def _places(args, estimator, X):
@@ -271,7 +278,7 @@ def _read(args, labelled):
             for name, line in zip(found.names, found.lines)
         ]
         labels = _labels(path, found, last_words(found), labelled)
-        return found.sequences, labels, places, ("id", identifiers(found))
+        return found.sequences, labels, places, [("id", identifiers(found))]
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
@@ -288,7 +295,7 @@ def _read(args, labelled):
         strings.append(words[0])
         labels.append(words[1] if len(words) == 2 else None)
     places = [f"line {line}: the sequence" for line in found.lines]
-    return strings, _labels(path, found, labels, labelled), places, None
+    return strings, _labels(path, found, labels, labelled), places, []
 
 
 def _check_lengths(path, X, places, estimator, remedy):

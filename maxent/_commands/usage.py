@@ -6,7 +6,7 @@ import argparse
 import itertools
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import maxent
@@ -353,7 +353,7 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
     _add_list(fit, "--ignore", "columns to leave out, by name or number")
     fit.add_argument(
         "--bins",
-        type=_bins,
+        type=_whole(2),
         metavar="K",
         help="make K bins of about as many rows of every column of more than K "
         "different numbers, for bayesnet, tree and chowliu",
@@ -415,25 +415,54 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
 
 
 def _add_values(predict: argparse.ArgumentParser) -> None:
-    """Add options that write other values than predictions."""
-    what = predict.add_mutually_exclusive_group()
-    what.add_argument("--decision", action="store_true", help="write decision values")
-    what.add_argument(
+    """Add options that write columns beside the predictions."""
+    predict.add_argument(
+        "--decision", action="store_true", help="add decision values to the predictions"
+    )
+    predict.add_argument(
         "--proba",
         "--probability",
         action="store_true",
         dest="probability",
-        help="write probabilities",
+        help="add probabilities",
     )
-    what.add_argument(
-        "--score", action="store_true", help="write log-likelihoods of rows"
+    predict.add_argument(
+        "--score", action="store_true", help="add log-likelihoods of rows"
+    )
+    predict.add_argument(
+        "--explain",
+        action="store_true",
+        help="of detectors and Gaussian mixtures: add the three columns that lower the "
+        "score of a row most, each with its share of the score, in nats",
+    )
+    predict.add_argument(
+        "--top",
+        type=_whole(1),
+        metavar="N",
+        help="write the N rows of lowest scores only, the lowest first, with their "
+        "numbers counted from 1; of a detector these are the outliers",
+    )
+    _add_positive(predict)
+
+
+def _add_positive(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="label of the anomalies, by which a detector is judged (default: 1 of 0 "
+        "and 1, -1 of -1 and 1, or a word such as anomaly or outlier)",
     )
 
 
-def _bins(text: str) -> int:
-    if not (text.isdecimal() and int(text) >= 2):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number >= 2")
-    return int(text)
+def _whole(least: int) -> Callable[[str], int]:
+    """Type of a whole number that is not less than another."""
+
+    def parse(text: str) -> int:
+        if not (text.isdecimal() and int(text) >= least):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number >= {least}")
+        return int(text)
+
+    return parse
 
 
 def _encoding(text: str) -> str:

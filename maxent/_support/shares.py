@@ -6,8 +6,8 @@ With z = x - r, a quadratic form has the shares z_j (P z)_j, which are its Shapl
 values, and its integrated gradients from r, too. A function with interactions of pairs
 of columns at most has the mean of what x_j changes in r, and of what it changes in x.
 
-Source: Shapley (1953); Sundararajan, Taly & Yan (2017); for quadratic forms Alcala & Qin
-(2009), "partial decomposition contributions".
+Source: Shapley (1953); Sundararajan, Taly & Yan (2017); for quadratic forms Alcala &
+Qin (2009), "partial decomposition contributions".
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import assert_one_sentence, pairs, read_rows
+from command_line import assert_one_sentence, pairs, read_rows, values_beside
 from sklearn.pipeline import make_pipeline
 
 from maxent import MEDClassifier
@@ -90,10 +90,9 @@ def test_decisions_without_labels_to_a_file(run, fasta, strings, tmp_path):
         stream.writelines(f">{i}\n{x}\n" for i, x in enumerate(X))
     code, out, err = run("predict", model, bare, "--decision", "-o", out_path)
     assert (code, out, err) == (0, "", "")
-    rows = read_rows(out_path.read_text())
     expected = machine().fit(X, y).decision_function(X)
-    assert rows[0] == ["id", "decision"]
-    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1], expected, rtol=1e-12)
+    found = values_beside(out_path.read_text(), "decision")
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-12)
     code, _, err = run("predict", model, fasta, "--no-label", "-o", out_path)
     assert (code, err) == (0, "")
 
@@ -110,9 +109,8 @@ def test_options_reach_the_kernel(run, lines, tmp_path):
     kernel = load(model)[0]
     assert kernel.models_[0].order == 2 and kernel.model_params["missing"] == "N"
     code, out, _ = run("predict", model, lines, "--proba")
-    rows = read_rows(out)
-    assert code == 0 and rows[0] == ["proba_exon", "proba_intron"]
-    np.testing.assert_allclose(np.array(rows[1:], float).sum(axis=1), 1.0)
+    proba = values_beside(out, "proba_exon", "proba_intron")
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     code, out, _ = run("info", model)
     said = pairs(out)
     assert code == 0 and said["step kernel"] == "ProductKernel"

@@ -515,7 +515,7 @@ n_features_in_
                 "feature_scores splits the scores of the models 'gaussian', "
                 "'multinomial' and, with likelihood='expected', 'tree'; those of "
                 f"model={v.shown(self.model)} with likelihood={self.likelihood!r} have "
-                "no exact shares. Leave out or change one column at a time, and compare "
+                "no exact shares. Change one column at a time, and compare "
                 "score_samples."
             )
         marks = np.zeros(X.shape, dtype=bool) if unseen is None else unseen
