@@ -53,6 +53,7 @@ def predict(args):
             f"{args.model} is a model of a table, not of sequences; use --format csv "
             "or svmlight"
         )
+    reading.refuse_sequence_options(args)
     methods = columns_asked(args, estimator)
     return write_predictions(args, applied(args, estimator, extra), methods)
 

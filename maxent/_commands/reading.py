@@ -192,12 +192,15 @@ def _first_bytes(path):
 
 def refuse_sequence_options(args):
     """Options for sequences have no meaning for tables."""
-    for dest, (flag, _, _) in args.given.items():
-        if dest in FOR_SEQUENCES:
-            raise CommandError(
-                f"{flag} is for sequences, and {args.data} is read as a table; if it "
-                "holds sequences, say --format sequences"
-            )
+    given = vars(args).get("given", {}).items()
+    flags = [flag for dest, (flag, _, _) in given if dest in FOR_SEQUENCES]
+    flags += ["--negative"] if args.negative is not None else []
+    flags += ["--keep-case"] if args.keep_case else []
+    if flags:
+        raise CommandError(
+            f"{flags[0]} is for sequences, and {args.data} is read as a table; if it "
+            "holds sequences, say --format sequences"
+        )
 
 
 # --------------------------------------------------------------------------- labels

@@ -506,6 +506,18 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         help="what separates decimals in a CSV file (default: the point)",
     )
     command.add_argument(
+        "--negative",
+        metavar="FILE",
+        help="of sequences: the file with those of the other class, such as the "
+        "background of a motif; all of DATA are positive, whatever the headers say",
+    )
+    command.add_argument(
+        "--keep-case",
+        action="store_true",
+        help="tell lower-case letters of DNA and RNA from upper-case ones (default: "
+        "read alike, as lower case marks repeats)",
+    )
+    command.add_argument(
         "--format",
         choices=["auto", "svmlight", "csv", "sequences"],
         default="auto",

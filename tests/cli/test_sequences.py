@@ -195,7 +195,8 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     assert "line 3: the sequence 'b 7' has the letter 'G' at place 3, which" in err
     assert_one_sentence(err, "predict")
     other.write_text(">a\nACCA\n>b 7\nACaC\n")
-    code, _, err = run("predict", model, other)
+    assert run("predict", model, other)[0] == 0
+    code, _, err = run("predict", model, other, "--keep-case")
     assert code == 2 and "the letter 'a' at place 3" in err and "toupper" in err
     bare = tmp_path / "bare.txt"
     bare.write_text("ACAC\nAAXA\n")
@@ -227,13 +228,17 @@ def test_labels_that_stand_for_none_are_no_error(run, strings, tmp_path):
     assert code == 0 and err.strip() == f"{said}; 2 without a label left out"
 
 
-def test_letters_of_both_cases_are_warned_about(run, strings, tmp_path):
+def test_bases_of_both_cases_are_read_alike(run, strings, tmp_path):
     path = tmp_path / "mixed.fasta"
     path.write_text(
         "".join(f">s {label}\n{x[:20]}{x[20:].lower()}\n" for x, label in zip(*strings))
     )
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q")
+    assert "24 of 24 sequences have lower-case bases, read as upper case" in err
+    assert load(tmp_path / "m")[0].model_params["alphabet"] == "AC"
+    _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--keep-case")
     assert "warning: A, C occur in lower case too" in err and "toupper" in err
+    assert load(tmp_path / "m")[0].model_params["alphabet"] == "ACac"
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--alphabet", "ACac")
     assert err == ""
 
@@ -308,14 +313,14 @@ def test_codes_of_unknown_bases_are_no_letters(run, options, tmp_path):
     path.write_text("".join(f">s {i % 2}\n{w}\n" for i, w in enumerate(words)))
     _, out, err = run("fit", path, model, *options)
     assert "alphabet" in pairs(out) and pairs(out)["alphabet"] == "ACGT (4 letters)"
-    assert "maxent fit: N (2), R (1), Y (1) stand for unknown bases" in err
+    assert "maxent fit: N (2), R (1), Y (1) stand for unknown letters" in err
     other = tmp_path / "other.fasta"
     other.write_text(">a\nACGTK\n>b\nACGTA\n")
     assert run("predict", model, other)[0] == 0
     _, out, err = run("fit", path, model, *options, "--unknown", "NRY")
-    assert "4 letters" in out and "unknown bases" not in err
+    assert "4 letters" in out and "unknown letters" not in err
     _, out, err = run("fit", path, model, *options, "--alphabet", "ACGT")
-    assert "4 letters" in out and "unknown bases" in err
+    assert "4 letters" in out and "unknown letters" in err
 
 
 def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
