@@ -5,6 +5,9 @@ import csv
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from maxent._commands.training import without_names
+from maxent._persistence.persistence import load
+
 
 class MEDClassifier(ClassifierMixin, BaseEstimator):
     """Stand-in for the classifier, with a behaviour that a test can set."""
@@ -41,6 +44,13 @@ def write_csv(path, X, y=None, names=None, label="sex"):
 
 def read_rows(text):
     return list(csv.reader(text.splitlines()))
+
+
+def loaded(path):
+    """The estimator of a model file, without names of features: it is given arrays."""
+    estimator = load(path)
+    without_names(estimator)
+    return estimator
 
 
 def values_beside(out, *names):

@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 
-__all__ = ["Messages", "OutputError", "discard", "show", "tell"]
+__all__ = ["Messages", "OutputError", "discard", "show", "tell", "told_once"]
 
 
 class OutputError(Exception):
@@ -55,8 +55,26 @@ def show(text, escape=True):
         raise OutputError("it is closed") from None
 
 
+_TOLD: set[str] | None = None  # lines of a block of `told_once`
+
+
+@contextlib.contextmanager
+def told_once():
+    """Tell each line of a block once, however often it is to be told."""
+    global _TOLD
+    _TOLD = set()
+    try:
+        yield
+    finally:
+        _TOLD = None
+
+
 def tell(text):
     """Write a line to standard error, if it takes any."""
+    if _TOLD is not None:
+        if text in _TOLD:
+            return
+        _TOLD.add(text)
     Messages().write(f"{text}\n")
 
 

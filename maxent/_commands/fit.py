@@ -47,16 +47,16 @@ def fit(args):
         return sequences.fit(args)
     reading.refuse_sequence_options(args)
     spec = _spec(args)
-    estimator = _estimator(args, spec)
+    estimator = made(args, spec)
     if args.model is not None:
         check_model_output(args.model, args.data)
-    table, y, absent = _read(args, spec)
+    table, y, absent = read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, _size_lines(args, table, absent)
     weights = None
     if "weights" in table.beside:
         weights = np.array(table.beside["weights"][0].cells)
-    prepared = _Prepared(args, spec, estimator, table, weights)
+    prepared = Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
     estimator, weights = calibrated(args, estimator, y, weights)
@@ -134,7 +134,7 @@ def takes_categories(args, spec):
     return chosen in CATEGORICAL_MODELS
 
 
-def _estimator(args, spec):
+def made(args, spec):
     given = {k: v for k, v in args.given.items() if k != "class_weight"}
     if args.estimator == "partial":
         return _partial(args, spec, given)
@@ -195,7 +195,7 @@ def _set_class_weight(args, estimator, y):
 # ------------------------------------------------------------------------------ data
 
 
-def _read(args, spec):
+def read(args, spec):
     """The table, its labels or None, and how many rows are left out, by the reason."""
     columns = "text"
     if takes_categories(args, spec):
@@ -239,7 +239,7 @@ def _labelled(args, spec):
     return True if spec.labels else args.label is not None and "partly"
 
 
-class _Prepared:
+class Prepared:
     """The rows as the estimator takes them, and what a model file keeps of the way."""
 
     def __init__(self, args, spec, estimator, table, weights):

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
+
+from maxent.displays.roc import placements
 
 __all__ = [
     "Estimate",
@@ -84,11 +85,8 @@ def log_loss(proba, codes):
 
 def _placements(positive, score):
     """Share of the other class that every row is on the right side of."""
-    n_pos = int(positive.sum())
-    n_neg = len(positive) - n_pos
-    ranks, out = rankdata(score), np.empty(len(score))
-    out[positive] = (ranks[positive] - rankdata(score[positive])) / n_neg
-    out[~positive] = 1 - (ranks[~positive] - rankdata(score[~positive])) / n_pos
+    out = np.empty(len(score))
+    out[positive], out[~positive] = placements(score, positive)
     return out
 
 

@@ -148,7 +148,7 @@ _GROUPS = {
         ),
         Option(
             "C",
-            {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
+            {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 80.0},
             "bound of every multiplier, > 0",
             flags=("-C", "--C"),
         ),
@@ -285,7 +285,7 @@ _GROUPS = {
             type=bool,
         ),
         Option(
-            *("alpha", float("inf")),
+            *("alpha", 8.0),
             "order of the Renyi entropy: from inf, the best place, to 0, all places",
         ),
     ),

@@ -25,14 +25,14 @@ from maxent._persistence.persistence import ModelFileError, load
 from maxent._support.files import STANDARD_INPUT
 from maxent._support.validation import shown
 
-__all__ = ["predict"]
+__all__ = ["applied", "load_model", "predict"]
 
 
 def predict(args):
     """Apply a model file to a data file."""
     if args.output == STANDARD_INPUT:  # which, for output, is where it goes by itself
         args.output = None
-    estimator, extra = _load(args.model)
+    estimator, extra = load_model(args.model)
     if args.output is not None:
         check_output(args.output, args.data, args.model)
     elif args.json:
@@ -156,7 +156,7 @@ def _read(args, extra, estimator):
     )
 
 
-def _load(path):
+def load_model(path):
     """The estimator, and what `fit` wrote beside it, checked."""
     if path == STANDARD_INPUT:
         raise CommandError(

@@ -19,7 +19,7 @@ from maxent._commands.wording import in_shell, warnings_told
 from maxent._persistence.calibrated import CALIBRATED
 from maxent._support.files import whole_file
 
-__all__ = ["Applied", "answers", "columns_asked", "write_predictions"]
+__all__ = ["Applied", "answers", "can_answer", "columns_asked", "write_predictions"]
 
 _PRINTED_ROWS = 10_000  # at a time
 _EXPLAINING = 3  # columns that explain a row
@@ -93,6 +93,11 @@ def columns_asked(args, estimator):
             )
         methods.append(method)
     return methods
+
+
+def can_answer(estimator, method):
+    """True if an estimator, or the machine in its calibration, has a method."""
+    return hasattr(_without_calibration(estimator, method), method)
 
 
 def answers(args, applied, methods):

@@ -19,6 +19,7 @@ __all__ = [
     "recalls",
     "report",
     "shares_of",
+    "table",
     "verdict",
 ]
 
@@ -56,6 +57,20 @@ def _branches(name, values):
     lines = [(f"  {name} of {key}", text) for key, text in items]
     more = len(values) - len(items)
     return lines + ([("  of the others", f"{more} not less")] if more else [])
+
+
+def table(rows):
+    """Rows, dicts with the same keys, as text: names to the left, numbers right."""
+    columns = list(rows[0])
+    cells = [columns] + [[str(row[name]) for name in columns] for row in rows]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
+    return "".join(
+        "  ".join(
+            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
+        ).rstrip()
+        + "\n"
+        for row in cells
+    )
 
 
 def as_json(contents):

@@ -118,7 +118,7 @@ def _check_negative(args, spec, given):
 
 
 def _check_one_label(args, spec, y):
-    """Refuse sequences of one label: those of the other class may be in another file."""
+    """Refuse sequences of one label; those of others may be in another file."""
     if spec.labels == "classes" and len({*y.tolist()}) == 1:
         raise CommandError(
             f"{args.data}: all {len(y)} sequences have the label {y.tolist()[0]!r}, "
@@ -242,6 +242,14 @@ def _model_lines(estimator):
 
 def predict(args, estimator, model):
     """Apply a model of sequences to a file of them."""
+    methods = columns_asked(args, estimator)
+    found = applied_to(args, estimator, model)
+    beside = _places(args, estimator, found.X) if args.places else []
+    return write_predictions(args, found, methods, beside)
+
+
+def applied_to(args, estimator, model):
+    """The sequences of a file as a model takes them."""
     if args.format not in ("sequences", "auto"):
         raise CommandError(
             f"{args.model} is a model of sequences; use --format sequences"
@@ -249,14 +257,6 @@ def predict(args, estimator, model):
     of_kernel = model in MODELS.values() and _kernel_of(estimator) is not None
     if not of_kernel and model not in _OTHERS:
         raise CommandError(f"{args.model}: what is said about its data does not agree")
-    methods = columns_asked(args, estimator)
-    found = applied(args, estimator, model)
-    beside = _places(args, estimator, found.X) if args.places else []
-    return write_predictions(args, found, methods, beside)
-
-
-def applied(args, estimator, model):
-    """The sequences of a file as a model takes them."""
     _refuse_table_options(args)
     classes = getattr(estimator, "classes_", None)
     labelled = False if args.no_label else "auto"

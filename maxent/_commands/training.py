@@ -30,6 +30,7 @@ __all__ = [
     "calibrated",
     "complete",
     "cross_validate",
+    "folds_of",
     "machine_of",
     "make_estimator",
     "takes_sparse",
@@ -220,7 +221,7 @@ def run_fit(args, estimator, run):
             one.set_params(verbose=verbose)
 
 
-def _folds_of(args, y):
+def folds_of(args, y):
     """Pairs of row numbers for --cv: stratified for classes, shuffled by --seed."""
     if args.cv < 2:
         raise CommandError(f"--cv {args.cv}: two or more folds are needed")
@@ -253,7 +254,7 @@ def cross_validate(args, estimator, X, y, **params):
     """
     from sklearn.model_selection import cross_val_predict
 
-    folds, found = _folds_of(args, y), {}
+    folds, found = folds_of(args, y), {}
 
     def run():
         found["predicted"] = cross_val_predict(

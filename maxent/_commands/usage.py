@@ -10,23 +10,33 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import maxent
-from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.catalog import BASELINES, SCORINGS, SEQUENCES, TABLES
 from maxent._commands.console import show, tell
 from maxent._commands.options import OPTIONS, add_options
 
-__all__ = ["make_parser"]
+__all__ = ["EXIT_CODES", "commands_of", "make_parser"]
 
 _OF_TABLE_FILES = (
     *("label", "id", "header", "decimal", "impute", "text", "ignore", "weights"),
     *("drop_unlabelled",),
 )
 _OF_SEQUENCE_FILES = ("negative", "keep_case")
+EXIT_CODES = {
+    0: "done",
+    1: "the fit did not reach its tolerance; the model is written all the same",
+    2: "wrong usage, or a file or standard output that cannot be read or written",
+    3: "the file asked for is written, but standard output cannot be",
+    130: "interrupted",
+    141: "the reader of standard output has left",
+}
 _SHELLS = ("bash", "zsh", "tcsh")
 _EXAMPLES = {
     "": """\
 maxent demo
 maxent fit train.csv model.npz --label sex --standardize
 maxent predict model.npz test.csv -o predictions.csv
+maxent evaluate model.npz test.csv
+maxent compare train.csv --label sex
 maxent info model.npz
 maxent --print-completion bash > ~/.local/share/bash-completion/completions/maxent""",
     "demo": """\
@@ -43,13 +53,25 @@ maxent fit points.csv model.npz --estimator outliers --contamination 0.05
 maxent fit some-labels.csv model.npz --estimator partial
 zcat huge.svm.gz | maxent fit - model.npz --format svmlight --kernel linear
 maxent fit genes.fasta model.npz --states 2 --horizon 9
-maxent fit sites.fasta model.npz --estimator motif --width 8""",
+maxent fit sites.fasta model.npz --estimator motif --width 8
+maxent fit bound.fa model.npz --estimator motif --width 8 --negative background.fa
+maxent fit --estimator motif --help             (what applies to one estimator)""",
     "predict": """\
 maxent predict model.npz test.csv
 maxent predict model.npz test.csv.gz -o predictions.csv --probability
 maxent predict model.npz patients.csv --id patient
 maxent predict motif.npz sites.fasta --places
+maxent predict detector.npz new.csv --explain --top 20
 cut -d, -f2- test.csv | maxent predict model.npz - --no-label""",
+    "evaluate": """\
+maxent evaluate model.npz test.csv
+maxent evaluate model.npz test.csv --plot test.png
+maxent evaluate detector.npz labelled.csv --label anomaly --top 20
+maxent evaluate motif.npz bound.fa --negative background.fa""",
+    "compare": """\
+maxent compare train.csv --label sex --standardize
+maxent compare train.csv --label sex --estimators classifier,gaussian,forest --cv 10
+maxent compare prices.csv --label price --scoring mae""",
     "info": """\
 maxent info model.npz
 maxent info --json model.npz""",
@@ -66,8 +88,7 @@ class _Parser(argparse.ArgumentParser):
         """Parse; options that a command does not have are its own errors."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            named = {p.prog.split()[-1]: p for p in _commands_of(self)}
-            home = named.get(vars(found).get("command", ""), self)
+            home = commands_of(self).get(vars(found).get("command", ""), self)
             home.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found
 
@@ -91,19 +112,22 @@ class _Completion(argparse.Action):
                 f"{option_string} needs the package shtab; install it by pip install "
                 '"maxent[completion]"'
             )
-        for command in _commands_of(parser):
+        for command in commands_of(parser).values():
             for action in command._actions:
-                if action.dest in ("data", "model", "output"):
+                if action.dest in ("data", "model", "output", "negative", "plot"):
                     action.complete = shtab.FILE  # type: ignore[attr-defined]
         show(shtab.complete(parser, str(values)))
         parser.exit()
 
 
-def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+def commands_of(
+    parser: argparse.ArgumentParser,
+) -> dict[str, argparse.ArgumentParser]:
+    """Parsers of the commands, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return list(action.choices.values())
-    return []
+            return dict(action.choices)
+    return {}
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -143,6 +167,12 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     if {"-h", "--help"} & {*argv}:
         _narrow(fit, _named_estimator(argv))
     _add_predict(_command(commands, "predict", "apply a model file to a data file"))
+    _add_evaluate(
+        _command(commands, "evaluate", "judge a model by the labels of a data file")
+    )
+    _add_compare(
+        _command(commands, "compare", "try several estimators on a table, no model")
+    )
     info = _command(commands, "info", "check a model file and print its contents")
     info.add_argument("model", metavar="MODEL")
     info.add_argument("--json", action="store_true", help="print one JSON object")
@@ -414,6 +444,65 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     _add_file_options(predict)
 
 
+def _add_evaluate(evaluate: argparse.ArgumentParser) -> None:
+    evaluate.add_argument("model", metavar="MODEL")
+    evaluate.add_argument(
+        "data", metavar="DATA", help="data file with labels; - is standard input"
+    )
+    evaluate.add_argument(
+        "--plot",
+        metavar="PICTURE",
+        help="picture to write, .png, .pdf or .svg: confusions, ROC and calibration of "
+        "classes, errors of numbers, scores of detectors",
+    )
+    evaluate.add_argument(
+        "--top",
+        type=_whole(1),
+        metavar="N",
+        help="of a detector: call the N rows of lowest scores outliers, whatever its "
+        "threshold",
+    )
+    _add_positive(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+    _add_quiet(evaluate, "print nothing: for --plot")
+    _add_file_options(evaluate)
+    evaluate.set_defaults(no_label=False)
+
+
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument(
+        "data", metavar="DATA", help="table with labels; - is standard input"
+    )
+    compare.add_argument(
+        "--estimators",
+        metavar="NAME,...",
+        type=lambda text: text.split(","),
+        help="what to compare: estimators of maxent fit, and of scikit-learn "
+        f"{', '.join(BASELINES)} (default: those that the table suits)",
+    )
+    compare.add_argument(
+        "-v",
+        "--cv",
+        type=_whole(2),
+        default=5,
+        metavar="K",
+        help="folds, the same for all (default: %(default)s)",
+    )
+    compare.add_argument(
+        "--scoring",
+        choices=list(SCORINGS),
+        help="what is compared (default: accuracy of classes, rmse of numbers)",
+    )
+    compare.add_argument(
+        "--seed", type=int, default=0, help="of folds and random starts (default: 0)"
+    )
+    _add_columns(compare)
+    compare.add_argument("--json", action="store_true", help="print one JSON object")
+    _add_quiet(compare, "print nothing")
+    _add_file_options(compare)
+    compare.set_defaults(model=None, progress=False, probability=False)
+
+
 def _add_values(predict: argparse.ArgumentParser) -> None:
     """Add options that write columns beside the predictions."""
     predict.add_argument(
@@ -450,7 +539,8 @@ def _add_positive(command: argparse.ArgumentParser) -> None:
         "--positive",
         metavar="LABEL",
         help="label of the anomalies, by which a detector is judged (default: 1 of 0 "
-        "and 1, -1 of -1 and 1, or a word such as anomaly or outlier)",
+        "and 1, -1 of -1 and 1, or a word such as anomaly or outlier); of a classifier "
+        "in evaluate the class that ROC is about (default: the last)",
     )
 
 

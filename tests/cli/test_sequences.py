@@ -334,7 +334,7 @@ def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
     options = ["--estimator", "motif", "--width", 6, "--positive", "bound"]
     code, out, err = run("fit", path, model, *options)
     assert (code, err) == (0, "") and pairs(out)["motif sought in"] == "bound"
-    assert load(model).C == 100.0
+    assert load(model).C == 80.0
     code, out, _ = run("info", model)
     assert "TATAAT" in pairs(out)["motif of bound"]
     for given, words in (

@@ -23,7 +23,8 @@ from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._persistence.persistence import load, resolve_class, save
+from maxent._commands.parameters import parameters
+from maxent._persistence.persistence import load, save
 
 COLORS = ["<missing>", "blue", "green", "red"]
 DOORS = ["2", "3", "5more", "<missing>"]
@@ -508,9 +509,9 @@ def defaults_of(option, catalog):
     """Defaults of an option's parameter, by name of the estimator."""
     found = {}
     for name, spec in catalog.items():
-        known = inspect.signature(resolve_class(spec.class_name).__init__).parameters
+        known = parameters(spec)
         for param in known.keys() & {*option.params}:
-            found[name] = known[param].default
+            found[name] = known[param]
     return found
 
 
@@ -752,7 +753,7 @@ def files_of_examples(tmp_path, monkeypatch, rng):
     with gzip.open("huge.svm.gz", "wt") as stream:
         stream.write(svm)
     words = ["ACGTTGCA" * 3 if y == "yes" else "AACCAACC" * 3 for y in said]
-    for name in ("genes.fasta", "sites.fasta"):
+    for name in ("genes.fasta", "sites.fasta", "bound.fa", "background.fa"):
         write_text(
             name, [f">s{k} {y}\n{w}" for k, (y, w) in enumerate(zip(said, words))]
         )
@@ -776,7 +777,9 @@ def test_the_examples_of_fit_run(run, files_of_examples, monkeypatch):
         assert code == 0, f"{line}: {err}"
 
 
-@pytest.mark.parametrize("command", ["", "demo", "predict", "info"])
+@pytest.mark.parametrize(
+    "command", ["", "demo", "predict", "evaluate", "compare", "info"]
+)
 def test_the_examples_of_help_can_be_read(command):
     for line in usage._EXAMPLES[command].splitlines():
         if "--print-completion" not in line:

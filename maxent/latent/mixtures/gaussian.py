@@ -450,12 +450,12 @@ class LMEGaussianMixture(CandidateMixture):
         1
         """
         q = self.predict_proba(X)
-        X = validated(self, X, dtype=np.float64, reset=False)
+        rows = validated(self, X, dtype=np.float64, reset=False)
         batch = self._components()
-        shares = np.zeros(X.shape)
+        shares = np.zeros(rows.shape)
         for k, cov in enumerate(self.covariances_):
             precision = np.linalg.inv(cov) if np.ndim(cov) == 2 else 1.0 / cov
-            own = quadratic_shares(X - batch.mean[k], np.asarray(precision))
+            own = quadratic_shares(rows - batch.mean[k], np.asarray(precision))
             shares -= 0.5 * q[:, k, None] * own
         return shares
 
