@@ -50,11 +50,12 @@ def known_anomalies(args, y):
             if {*known} <= {"0"}:
                 positive = "1"
             else:
-                tell(
-                    f"maxent {args.command}: hint: the labels are {listed(known)}: "
-                    f"--positive {quoted(known[0])} takes that one for anomalies, and "
-                    "has recall, precision and ROC AUC computed"
-                )
+                if args.command == "predict":
+                    tell(
+                        f"maxent predict: hint: the labels are {listed(known)}: "
+                        f"--positive {quoted(known[0])} takes that one for anomalies, "
+                        "and has recall, precision and ROC AUC computed"
+                    )
                 return None, None
     elif positive not in known:
         raise CommandError(

@@ -36,7 +36,7 @@ def compare(args):
     reading.refuse_sequence_options(args)
     args.given = {}
     _check_names(args)
-    with told_once():
+    with told_once("compare"):
         numbers = _is_regression(args)
         names, folds, rows = _names(args, numbers), None, []
         scoring = args.scoring or ("rmse" if numbers else "accuracy")

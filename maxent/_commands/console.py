@@ -55,23 +55,25 @@ def show(text, escape=True):
         raise OutputError("it is closed") from None
 
 
-_TOLD: set[str] | None = None  # lines of a block of `told_once`
+_TOLD: set[str] | None = None  # lines of a block of `told_once`, and its command
+_COMMAND: str | None = None
 
 
 @contextlib.contextmanager
-def told_once():
-    """Tell each line of a block once, however often it is to be told."""
-    global _TOLD
-    _TOLD = set()
+def told_once(command):
+    """Tell each line of a block once, those of ``fit`` as lines of another command."""
+    global _TOLD, _COMMAND
+    _TOLD, _COMMAND = set(), command
     try:
         yield
     finally:
-        _TOLD = None
+        _TOLD = _COMMAND = None
 
 
 def tell(text):
     """Write a line to standard error, if it takes any."""
     if _TOLD is not None:
+        text = text.replace("maxent fit:", f"maxent {_COMMAND}:", 1)
         if text in _TOLD:
             return
         _TOLD.add(text)

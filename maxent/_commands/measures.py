@@ -47,7 +47,7 @@ class Estimate:
             return f"{self.value:.4g}"
         # as many digits as the first two of the error have
         digits = 4
-        if self.error > 0:
+        if self.error > 1e-12 * abs(self.value):  # no rounding of folds that are alike
             digits = min(max(1 - math.floor(math.log10(self.error)), 0), 8)
         return f"{self.value:.{digits}f} ± {self.error:.{digits}f}"
 

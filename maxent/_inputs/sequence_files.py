@@ -84,10 +84,29 @@ def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Recor
     """Read names and strings of a file, with line numbers and the kind of file."""
     file, data = read_bytes(path)
     text = decode_text(file, data, encoding)
+    if text.startswith(">") and not any(odd in text for odd in _ODD_IN_FASTA):
+        return _plain_fasta(file, text)
     lines = io.StringIO(text, newline=None)
     if text.lstrip().startswith("@"):
         return _fastq(file, lines)
     return _fasta_or_lines(file, lines)
+
+
+# Lines that need to be looked at one by one: comments, blanks before a header, and line
+# breaks of other systems.
+_ODD_IN_FASTA = ("\n;", "\n ", "\n\t", "\r", "\v", "\f")
+
+
+def _plain_fasta(file: str, text: str) -> Records:
+    """Records of a FASTA file without odd lines, split at its headers."""
+    names, sequences, lines, number = [], [], [], 1
+    for record in text[1:].split("\n>"):
+        name, _, body = record.partition("\n")
+        names.append(name.strip())
+        sequences.append("".join(body.split()))
+        lines.append(number)
+        number += 1 + record.count("\n")
+    return _kept(file, names, sequences, lines, True)
 
 
 def _fastq(file: str, contents: io.StringIO) -> Records:
@@ -149,7 +168,13 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
             lines.append(number)
         if not (fasta and text.startswith(">")):
             pieces[-1].append("".join(text.split()) if fasta else text)
-    sequences = ["".join(part) for part in pieces]
+    return _kept(file, names, ["".join(part) for part in pieces], lines, fasta)
+
+
+def _kept(
+    file: str, names: list[str], sequences: list[str], lines: list[int], fasta: bool
+) -> Records:
+    """Records with letters; the others are counted."""
     found = Records([], [], [], fasta)
     told = ""
     for name, text, number in zip(names, sequences, lines):

@@ -438,7 +438,7 @@ class LMEGaussianMixture(CandidateMixture):
 
         See Also
         --------
-        MEDOutlierDetector.feature_scores : The same of detectors, with references.
+        MEDOutlierDetector : Its `feature_scores` are the same, with references.
 
         Examples
         --------
