@@ -84,28 +84,43 @@ def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Recor
     """Read names and strings of a file, with line numbers and the kind of file."""
     file, data = read_bytes(path)
     text = decode_text(file, data, encoding)
-    if text.startswith(">") and not any(odd in text for odd in _ODD_IN_FASTA):
-        return _plain_fasta(file, text)
+    found = _plain_fasta(file, text)
+    if found is not None:
+        return found
     lines = io.StringIO(text, newline=None)
     if text.lstrip().startswith("@"):
         return _fastq(file, lines)
     return _fasta_or_lines(file, lines)
 
 
-# Lines that need to be looked at one by one: comments, blanks before a header, and line
-# breaks of other systems.
-_ODD_IN_FASTA = ("\n;", "\n ", "\n\t", "\r", "\v", "\f")
+_PRINTABLE = bytes(range(32, 127)) + b"\t"
+_ODD = (";", "\r", "\v", "\f")  # comments, and other line breaks
 
 
-def _plain_fasta(file: str, text: str) -> Records:
-    """Records of a FASTA file without odd lines, split at its headers."""
+def _plain_fasta(file: str, text: str) -> Records | None:
+    """Records of a FASTA file without odd lines, split at its headers.
+
+    None where lines need to be looked at one by one: with comments, blanks between
+    letters or before a header, and line breaks of other systems.
+    """
+    if not text.startswith(">") or any(odd in text for odd in _ODD):
+        return None
+    text += "" if text.endswith("\n") else "\n"
     names, sequences, lines, number = [], [], [], 1
-    for record in text[1:].split("\n>"):
+    whole = None
+    for part in text[1:].split(">"):
+        record = part if whole is None else f"{whole}>{part}"
+        if not record.endswith("\n"):
+            whole = record  # the header holds ">"
+            continue
         name, _, body = record.partition("\n")
+        if " " in body or "\t" in body or ">" in body:
+            return None
         names.append(name.strip())
-        sequences.append("".join(body.split()))
+        sequences.append(body.replace("\n", ""))
         lines.append(number)
-        number += 1 + record.count("\n")
+        number += 1 + body.count("\n")
+        whole = None
     return _kept(file, names, sequences, lines, True)
 
 
@@ -194,6 +209,8 @@ def _kept(
 def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
     """Refuse characters that are not shown, which are no letters but damage."""
     for text, line in zip(sequences, lines):
+        if text.isascii() and not text.encode().translate(None, _PRINTABLE):
+            continue  # soon seen
         if not text.replace("\t", " ").isprintable():
             at = next(i for i, letter in enumerate(text) if not letter.isprintable())
             raise ValueError(
