@@ -438,7 +438,7 @@ class LMEGaussianMixture(CandidateMixture):
 
         See Also
         --------
-        MEDOutlierDetector : Its `feature_scores` are the same, with references.
+        maxent.discrimination.MEDOutlierDetector : Its shares, with references.
 
         Examples
         --------
