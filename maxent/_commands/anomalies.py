@@ -6,7 +6,12 @@ from maxent._commands.console import tell
 from maxent._commands.measures import average_precision, roc_auc, share
 from maxent._commands.outcome import CommandError, listed, quoted
 
-__all__ = ["detection_measures", "is_detector", "known_anomalies"]
+__all__ = [
+    "detection_measures",
+    "is_detector",
+    "known_anomalies",
+    "refuse_options_of_detectors",
+]
 
 # Labels that mean an anomaly, where one of two labels is among them.
 _WORDS = {
@@ -20,6 +25,18 @@ def is_detector(machine):
     from sklearn.base import is_outlier_detector
 
     return is_outlier_detector(machine)
+
+
+def refuse_options_of_detectors(args, machine, *flags):
+    """Refuse options that say something of anomalies where a model finds none."""
+    if is_detector(machine):
+        return
+    for flag in flags:
+        if vars(args)[flag] is not None:
+            raise CommandError(
+                f"--{flag} {quoted(vars(args)[flag])} is for detectors, and "
+                f"{args.model} is a {type(machine).__name__}"
+            )
 
 
 def known_anomalies(args, y):

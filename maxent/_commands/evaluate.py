@@ -3,7 +3,12 @@
 import numpy as np
 
 from maxent._commands import reading
-from maxent._commands.anomalies import detection_measures, is_detector, known_anomalies
+from maxent._commands.anomalies import (
+    detection_measures,
+    is_detector,
+    known_anomalies,
+    refuse_options_of_detectors,
+)
 from maxent._commands.measures import (
     calibration_table,
     log_loss,
@@ -49,13 +54,16 @@ def evaluate(args):
             f"{args.data}: no row has a label that the model knows, and evaluate "
             f"judges a model by labels; {remedy}, or use predict"
         )
+    classes = hasattr(estimator, "classes_")
+    of_detectors = ("top",) if classes else ("top", "positive")
+    refuse_options_of_detectors(args, machine_of(estimator), *of_detectors)
     kept = np.array([label is not None for label in found.y.tolist()])
     y = np.array(found.y[kept].tolist())
     if is_detector(machine_of(estimator)):
         judged = _Detections(args, found, y, kept)
     elif is_regressor(estimator):
         judged = _Numbers(args, found, y, kept)
-    elif hasattr(estimator, "classes_"):
+    elif classes:
         judged = _Classes(args, found, y, kept)
     else:
         raise CommandError(

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from maxent._commands.anomalies import detection_measures, is_detector, known_anomalies
+from maxent._commands.anomalies import (
+    detection_measures,
+    is_detector,
+    known_anomalies,
+    refuse_options_of_detectors,
+)
 from maxent._commands.console import show, tell
 from maxent._commands.outcome import CommandError, Outcome
 from maxent._commands.reports import estimated, report, verdict
@@ -76,6 +81,7 @@ def columns_asked(args, estimator):
         "score_samples": (args.score or args.top is not None, "log-likelihoods"),
         "feature_scores": (args.explain, "shares of columns"),
     }
+    refuse_options_of_detectors(args, machine_of(estimator), "positive")
     methods = ["predict"] if hasattr(estimator, "predict") else ["score_samples"]
     for method, (wanted, what) in asked.items():
         if not wanted or method in methods:

@@ -173,10 +173,13 @@ def test_refusals(run, normal, classes, tmp_path):
         ([tmp_path / "m", classes[0]], "has no column 'a'"),
         ([tmp_path / "m", path, "--negative", bare], "--negative is for sequences"),
         ([tmp_path / "m", path, "--positive", "z"], "--positive z is no class"),
+        ([tmp_path / "m", path, "--top", 3], "--top 3 is for detectors, and"),
     ):
         code, out, err = run("evaluate", *args)
         assert (code, out) == (2, "") and words in err
         assert_one_sentence(err, "evaluate")
+    code, _, err = run("predict", tmp_path / "m", path, "--positive", 1)
+    assert code == 2 and "--positive 1 is for detectors" in err
     options = "--estimator", "mixture", "--label", "odd", "-q"
     assert run("fit", path, tmp_path / "d", *options)[0] == 0
     code, _, err = run("evaluate", tmp_path / "d", path)
