@@ -1,4 +1,4 @@
-"""The command ``maxent``: fit, predict, info and demonstrations.
+"""The command ``maxent``: fit, predict, evaluate, compare, info and demonstrations.
 
 Exit codes: 0 done; 1 the fit did not reach its tolerance (the model is written all the
 same); 2 wrong usage, or a file or standard output that cannot be read or written; 3 the
@@ -23,6 +23,8 @@ from maxent._commands.usage import make_parser
 _HOMES = {
     "fit": "maxent._commands.fit",
     "predict": "maxent._commands.predict",
+    "evaluate": "maxent._commands.evaluate",
+    "compare": "maxent._commands.compare",
     "info": "maxent._commands.info",
     "demo": "maxent._commands.demos",
 }
@@ -43,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = None
     try:
-        args = make_parser().parse_args(argv)
+        argv = sys.argv[1:] if argv is None else argv
+        args = make_parser(argv).parse_args(argv)
         args.given = given_options(args)
         return _run(args)
     except SystemExit as end:  # --help, --version or wrong usage

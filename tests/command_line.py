@@ -5,6 +5,9 @@ import csv
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from maxent._commands.training import without_names
+from maxent._persistence.persistence import load
+
 
 class MEDClassifier(ClassifierMixin, BaseEstimator):
     """Stand-in for the classifier, with a behaviour that a test can set."""
@@ -41,6 +44,21 @@ def write_csv(path, X, y=None, names=None, label="sex"):
 
 def read_rows(text):
     return list(csv.reader(text.splitlines()))
+
+
+def loaded(path):
+    """The estimator of a model file, without names of features: it is given arrays."""
+    estimator = load(path)
+    without_names(estimator)
+    return estimator
+
+
+def values_beside(out, *names):
+    """Numbers of the columns behind the predictions, whose names must be these."""
+    rows = read_rows(out)
+    place = rows[0].index("prediction") + 1
+    assert not names or tuple(rows[0][place:]) == names
+    return np.array([row[place:] for row in rows[1:]], dtype=float)
 
 
 def assert_one_sentence(err, start):

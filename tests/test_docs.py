@@ -7,6 +7,7 @@ docstrings tested are those of the installed package.
 import ast
 import csv
 import doctest
+import gzip
 import importlib
 import inspect
 import io
@@ -133,7 +134,7 @@ def test_example_of_the_readme_runs(capsys):
 
 
 def write_tables(folder):
-    """The tables and sequences that the page on files names."""
+    """The tables and sequences that the pages on the command line name."""
     from maxent.datasets import make_planted_motifs
 
     rng = np.random.default_rng(0)
@@ -149,17 +150,38 @@ def write_tables(folder):
             f"{a},{b},{('yes' if a > 0 else 'no') if i % 3 else ''}"
             for i, (a, b) in enumerate(X)
         ],
+        "new.csv": [f"{a + 5},{2 * b}" for a, b in X],
+        "labelled.csv": [
+            f"{a + 9 * (i < 5)},{b},{i < 5:d}" for i, (a, b) in enumerate(X)
+        ],
+        "patients.csv": [
+            f"{i % 3},p{i},{1 + i % 2},Dr {i % 4},{a},{'ny'[int(a > 0)]}"
+            for i, a in enumerate(X[:, 0])
+        ],
     }
-    heads = ("color,size,class", "a,b,price", "a,b", "a,b,k")
+    heads = ("color,size,class", "a,b,price", "a,b", "a,b,k", "a,b", "a,b,anomaly")
+    heads = (*heads, "ward,patient,w,doctor,age,ill")
     for head, (name, lines) in zip(heads, rows.items()):
         (folder / name).write_text("\n".join([head, *lines]) + "\n")
     X, y, _, _ = make_planted_motifs(40, 16, 8, random_state=0)
-    records = (f">s {label}\n{x}\n" for x, label in zip(X, y))
+    records = [f">s {('none', 'site')[k]}\n{x}\n" for x, k in zip(X, y)]
     (folder / "sites.fasta").write_text("".join(records))
+    for name, own in (("bound.fa", 1), ("background.fa", 0)):
+        kept = (record for record, k in zip(records, y) if k == own)
+        (folder / name).write_text("".join(kept))
+    with gzip.open(folder / "huge.svm.gz", "wt") as stream:
+        stream.writelines(f"{i % 2} 1:{i % 5} 3:{i % 2}\n" for i in range(60))
 
 
 @needs_docs
-def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "page, least",
+    [
+        *(("files", 5), ("shell_tables", 8), ("shell_anomalies", 6)),
+        *(("shell_sequences", 9), ("shell_evaluate", 3), ("shell_large", 2)),
+    ],
+)
+def test_commands_of_the_pages_on_the_shell_run(page, least, tmp_path, monkeypatch):
     from maxent.cli import main
     from maxent.datasets import load_crabs
 
@@ -175,13 +197,12 @@ def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(records))
     write_tables(tmp_path)
     monkeypatch.chdir(tmp_path)
-    text = (DOCS / "guide" / "files.rst").read_text(encoding="utf-8")
+    text = (DOCS / "guide" / f"{page}.rst").read_text(encoding="utf-8")
     text = re.sub(r" \\\n +", " ", text)  # lines that a backslash continues
     commands = re.findall(r"^   maxent (.+)$", text, re.MULTILINE)
-    assert len(commands) >= 12
+    assert len(commands) >= least
     for command in commands:
         assert main(shlex.split(command)) == 0, command
-    assert (tmp_path / "predictions.csv").exists()
 
 
 # -- rows and checks of the errata -----------------------------------------------------

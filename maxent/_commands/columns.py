@@ -12,7 +12,14 @@ from maxent._commands.bins import are_bins, is_vector, quantiles
 from maxent._inputs.categories import MISSING, encode_categories
 from maxent._support.validation import check_memory
 
-__all__ = ["Columns", "are_columns", "encode", "names_of", "unseen_categories"]
+__all__ = [
+    "Columns",
+    "are_columns",
+    "encode",
+    "names_of",
+    "sources_of",
+    "unseen_categories",
+]
 
 _SPARSE_SHARE = 0.1  # rows are sparse below this share of numbers and ones,
 _DENSE_BYTES = 2**25  # and where they would take more than this if they were dense
@@ -85,6 +92,17 @@ def names_of(state, names):
         f"{name}_{category}"
         for name, categories in zip(texts, state["categories"])
         for category in categories[_first(state) :].tolist()
+    ]
+
+
+def sources_of(state, names):
+    """Names of the columns that those of `names_of` come from."""
+    numbers = [name for name, text in zip(names, state["text"]) if not text]
+    texts = [name for name, text in zip(names, state["text"]) if text]
+    return numbers + [
+        name
+        for name, categories in zip(texts, state["categories"])
+        for _ in categories[_first(state) :]
     ]
 
 

@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 
-__all__ = ["Messages", "OutputError", "discard", "show", "tell"]
+__all__ = ["Messages", "OutputError", "discard", "show", "tell", "told_once"]
 
 
 class OutputError(Exception):
@@ -55,8 +55,28 @@ def show(text, escape=True):
         raise OutputError("it is closed") from None
 
 
+_TOLD: set[str] | None = None  # lines of a block of `told_once`, and its command
+_COMMAND: str | None = None
+
+
+@contextlib.contextmanager
+def told_once(command):
+    """Tell each line of a block once, those of ``fit`` as lines of another command."""
+    global _TOLD, _COMMAND
+    _TOLD, _COMMAND = set(), command
+    try:
+        yield
+    finally:
+        _TOLD = _COMMAND = None
+
+
 def tell(text):
     """Write a line to standard error, if it takes any."""
+    if _TOLD is not None:
+        text = text.replace("maxent fit:", f"maxent {_COMMAND}:", 1)
+        if text in _TOLD:
+            return
+        _TOLD.add(text)
     Messages().write(f"{text}\n")
 
 

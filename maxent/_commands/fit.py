@@ -4,16 +4,23 @@ import numpy as np
 
 from maxent._commands import reading
 from maxent._commands.bins import Bins
-from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
+from maxent._commands.catalog import CATEGORICAL_MODELS, MIXTURE, TABLES
 from maxent._commands.columns import Columns, names_of
 from maxent._commands.feature_scales import Scales
-from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
+from maxent._commands.hints import (
+    check_text,
+    hint_at_counters,
+    hint_at_spreads,
+    tell_similar_labels,
+)
 from maxent._commands.outcome import (
     CommandError,
     check_model_output,
     listed,
 )
+from maxent._commands.parameters import parameters
 from maxent._commands.reports import Shown
+from maxent._commands.tables.column_choice import split_names
 from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,
@@ -23,8 +30,7 @@ from maxent._commands.training import (
     make_estimator,
     takes_sparse,
 )
-from maxent._commands.wording import column_words
-from maxent._persistence.persistence import resolve_class
+from maxent._commands.wording import column_words, in_shell
 
 _OF_THE_WHOLE = {"method", "step", "class_prior", "max_rounds", "tol"}  # of partial
 
@@ -41,16 +47,16 @@ def fit(args):
         return sequences.fit(args)
     reading.refuse_sequence_options(args)
     spec = _spec(args)
-    estimator = _estimator(args, spec)
+    estimator = made(args, spec)
     if args.model is not None:
         check_model_output(args.model, args.data)
-    table, y, absent = _read(args, spec)
+    table, y, absent = read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, _size_lines(args, table, absent)
     weights = None
     if "weights" in table.beside:
-        weights = np.array(table.beside["weights"].cells)
-    prepared = _Prepared(args, spec, estimator, table, weights)
+        weights = np.array(table.beside["weights"][0].cells)
+    prepared = Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
     estimator, weights = calibrated(args, estimator, y, weights)
@@ -97,11 +103,10 @@ def _layout(table):
     if table.width is None:
         return None
     left_out = {*range(table.width)} - {*table.positions, table.label_index}
-    identifier = table.beside.get("id")
     return {
         "width": table.width,
         "left_out": sorted(left_out),
-        "id": None if identifier is None else identifier.place,
+        "id": [column.place for column in table.beside.get("id", ())],
     }
 
 
@@ -121,23 +126,50 @@ def takes_categories(args, spec):
     """True if the estimator takes text and missing cells as they are."""
     if args.estimator == "partial":
         spec = TABLES[vars(args).get("machine", "classifier")]
+    if args.estimator != "outliers":
+        return spec.categories
     chosen = vars(args).get("outlier_model")
-    return spec.categories or (
-        args.estimator == "outliers" and chosen in CATEGORICAL_MODELS
-    )
+    if chosen == "mixture":
+        chosen = args.given.get("set component", (None, None, None))[2]
+    return chosen in CATEGORICAL_MODELS
 
 
-def _estimator(args, spec):
+def made(args, spec):
     given = {k: v for k, v in args.given.items() if k != "class_weight"}
     if args.estimator == "partial":
         return _partial(args, spec, given)
-    if "seed" in given and args.cv is not None:
-        known = resolve_class(spec.class_name)._get_param_names()
-        if "random_state" not in known:
-            del given["seed"]  # of the folds
+    if args.estimator == "outliers":
+        return _detector(args, spec, given)
+    if args.cv is not None and "random_state" not in parameters(spec):
+        given.pop("seed", None)  # of the folds
     if "machine" in given:
         raise CommandError(f"--machine does not apply to the {args.estimator}")
     return make_estimator(args.estimator, spec, given)
+
+
+def _detector(args, spec, given):
+    """A detector; of a mixture, some options are of the mixture inside it."""
+    model = given.get("outlier_model", (None, None, None))[2]
+    own = parameters(spec)
+    of_mixture = {
+        dest: option
+        for dest, option in given.items()
+        if dest not in MIXTURE.foreign
+        and {*option[1]} & parameters(MIXTURE).keys() - own.keys()
+    }
+    if model != "mixture":
+        for flag, _, value in of_mixture.values():
+            shown = "" if flag.startswith("--set") else f" {value}"
+            raise CommandError(
+                f"{flag}{shown} is of a mixture: say --outlier-model mixture, too"
+            )
+        return make_estimator("outliers", spec, given)
+    rest = {k: v for k, v in given.items() if k not in {*of_mixture, "outlier_model"}}
+    try:
+        mixture = make_estimator("mixture inside outliers", MIXTURE, of_mixture)
+    except ValueError as error:  # a value, unlike an estimator, checks what it is given
+        raise CommandError(in_shell(error, args)) from None
+    return make_estimator("outliers", spec, rest, model=mixture)
 
 
 def _partial(args, spec, given):
@@ -163,7 +195,7 @@ def _set_class_weight(args, estimator, y):
 # ------------------------------------------------------------------------------ data
 
 
-def _read(args, spec):
+def read(args, spec):
     """The table, its labels or None, and how many rows are left out, by the reason."""
     columns = "text"
     if takes_categories(args, spec):
@@ -180,6 +212,7 @@ def _read(args, spec):
         beside=reading.beside(args),
     )
     table, absent = reading.without_row_index(args, table), {}
+    hint_at_counters(args, table)
     if args.drop_unlabelled:
         table, absent["without a label"] = reading.labelled_rows(table, args.data)
     if args.weights is not None:
@@ -206,7 +239,7 @@ def _labelled(args, spec):
     return True if spec.labels else args.label is not None and "partly"
 
 
-class _Prepared:
+class Prepared:
     """The rows as the estimator takes them, and what a model file keeps of the way."""
 
     def __init__(self, args, spec, estimator, table, weights):
@@ -230,11 +263,13 @@ class _Prepared:
         self.columns = self.scales = self.names = None
         self.text, self.missing = [], 0
         self.places = table.feature_names or table.positions
-        self.meant = [str(i) in args.text for i in self.places or ()]
+        places = [str(place) for place in self.places or ()]
+        self.meant = [place in split_names(args.text, places) for place in places]
         if categories or X.dtype == object:
             cells = X.ravel().tolist()
             self.missing = sum(cell is None or cell != cell for cell in cells)
             self.text = [is_text_column(column) for column in X.T]
+        self.texts = self._checked_texts()
         if categories:
             self._keep_categories(args, estimator)
         elif X.dtype == object:
@@ -243,6 +278,15 @@ class _Prepared:
             self.scales = self._apply("scale", Scales(args.data)).scales_
         else:
             hint_at_spreads(estimator, self.X)
+
+    def _checked_texts(self):
+        """Numbers of different texts by column, before they become columns."""
+        found = {}
+        for j in np.flatnonzero(self.text).tolist():
+            cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
+            check_text(self.places[j], cells, len(self.raw), self.meant[j])
+            found[j] = len(set(cells))
+        return found
 
     def _apply(self, name, step):
         self.X = step.fit(self.X, sample_weight=self.weights).transform(self.X)
@@ -266,18 +310,13 @@ class _Prepared:
             self.names = names_of(self.columns, names)
 
     def lines(self, names):
-        """Lines about columns of text and missing cells, and warnings about them."""
+        """Lines about weights, columns of text, bins and missing cells."""
         lines = []
         if self.weights is not None:
             total = float(self.weights.sum())
             lines.append(("sum of weights", Shown(f"{total:.6g}", total)))
-        if self.text and any(self.text):
-            shown = {}
-            for j in np.flatnonzero(self.text):
-                cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
-                name, found = names[j] if names else j, len(set(cells))
-                shown[name] = found
-                check_text(self.places[j], cells, len(self.raw), self.meant[j])
+        if self.texts:
+            shown = {names[j] if names else j: n for j, n in self.texts.items()}
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
         lines += self._bin_lines()

@@ -1,5 +1,6 @@
 """What ``maxent fit`` says of data that are seldom meant as they are taken."""
 
+import itertools
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import scipy.sparse as sp
 
 from maxent._commands.console import tell
 from maxent._commands.outcome import CommandError, listed, quoted
+from maxent._commands.tables.cells import short
 from maxent._commands.tables.mixed_columns import commas_in
 from maxent._persistence.calibrated import CALIBRATED, calibrated_state
 
@@ -15,6 +17,7 @@ __all__ = [
     "check_text",
     "has_many",
     "hint_at_contamination",
+    "hint_at_counters",
     "hint_at_reversal",
     "hint_at_spreads",
     "tell_similar_labels",
@@ -23,7 +26,7 @@ __all__ = [
 MANY = 50  # categories or classes that a column seldom means
 _FAR = 100.0  # factor between spreads of columns
 _MANY_OUTLIERS = 0.2  # of the training rows
-_MOST_ALIKE = 0.9  # of the texts of a column
+_MOST_ALIKE = 0.9  # of the texts of a column; more different ones are names
 
 _COMMAS = {
     "decimal": ("decimal commas", "--decimal , reads them"),
@@ -79,7 +82,9 @@ def tell_similar_labels(labels):
 
 
 def check_text(name, cells, n_rows, meant):
-    """Refuse numbers with commas that are taken for text, warn of very many texts.
+    """Refuse numbers with commas, and texts that are nearly all different.
+
+    Of other columns with very many texts a warning is told.
 
     Parameters
     ----------
@@ -103,13 +108,43 @@ def check_text(name, cells, n_rows, meant):
         if most:
             raise CommandError(text)
         tell(f"maxent fit: warning: {text}, as they are now")
-    elif most or has_many(found, n_rows):
-        tell(
-            f"maxent fit: warning: column {name!r} holds {found} different texts in "
-            f"{len(cells)} cells, each a category of its own;"
-            f"{'' if meant else _looks(cells)} --ignore {quoted(name)} leaves the "
-            "column out"
+        return
+    text = f"column {name!r} holds {found} different texts in {len(cells)} cells"
+    looks = "" if meant else _looks(cells)
+    if found > max(20, _MOST_ALIKE * len(cells)) and not meant:
+        column = quoted(name)
+        why = f", such as {short(cells[0])}: names or documents, but no categories;"
+        raise CommandError(
+            f"{text}{';' + looks if looks else why} --ignore {column} leaves the "
+            f"column out, --id {column} names the rows by it, and --text {column} "
+            "takes each text for a category"
         )
+    if most or has_many(found, n_rows):
+        tell(
+            f"maxent fit: warning: {text}, each a category of its own;{looks} --ignore "
+            f"{quoted(name)} leaves the column out"
+        )
+
+
+def hint_at_counters(args, table):
+    """Hint at --id where a column with a name counts the rows."""
+    if table.feature_names is None or not isinstance(table.X, np.ndarray):
+        return
+    for name, column in zip(table.feature_names, table.X.T):
+        if len(column) > 20 and _counts(column[:20]) and _counts(column):
+            tell(
+                f"maxent {args.command}: hint: column {name!r} counts the rows: --id "
+                f"{quoted(name)} names the rows by it, and --ignore {quoted(name)} "
+                "leaves it out"
+            )
+
+
+def _counts(column):
+    """True if the numbers of a column rise by one from each row to the next."""
+    numbers = column.tolist()
+    if not all(isinstance(x, float) for x in numbers):
+        return False
+    return all(b - a == 1 for a, b in itertools.pairwise(numbers))
 
 
 def _looks(cells):

@@ -58,6 +58,10 @@ def _lines(path, model, size):
         lines.append(("class weights", _brief(weights)))
     lines += _column_lines(model.extra.get("columns"), model.extra.get("feature_names"))
     lines += summary(machine, model.extra.get("feature_names"))
+    if isinstance(fitted.get("offset_"), float):
+        text = f"scores below {fitted['offset_']:.8g} are outliers"
+        lines.append(("threshold", text))
+        lines.append(("level", f"{fitted.get('level_', float('nan')):.8g}"))
     lines += certificate(fitted)
     for name, value in fitted.items():
         if getattr(value, "ndim", 0):

@@ -63,12 +63,23 @@ class Option:
         """The flag that messages name."""
         return self.flags[-1]
 
-    def help(self) -> str:
-        """Meaning and defaults."""
+    def help(self, name: str = "", kinds: dict[str, Any] | None = None) -> str:
+        """Meaning and defaults; of one estimator, by kind of data, where it is named.
+
+        A default of a kind that is None is the one that the table has.
+        """
+        defaults = self.default
+        if kinds is not None:
+            own = self.default.get(name, self.default.get(""))
+            by_kind = {k: own if v is None else v for k, v in kinds.items()}
+            defaults = {k: v for k, v in by_kind.items() if _is_shown(v)}
+            values = [*defaults.values()]
+            if len(by_kind) == 1 or values[1:] == values[:-1]:  # all alike
+                defaults = {"": values[0]} if values else {}
         names: dict[str, list[str]] = {}
-        for name, value in self.default.items():
+        for kind, value in defaults.items():
             shown = f"{value:g}" if isinstance(value, float) else str(value).lower()
-            names.setdefault(shown, []).append(name)
+            names.setdefault(shown, []).append(kind)
         parts = [f"{'/'.join(n)} {shown}".strip() for shown, n in names.items()]
         text = f"{self.text} (default: {'; '.join(parts)})" if parts else self.text
         return text.replace("%", "%%")
@@ -86,6 +97,11 @@ class Option:
             help=self.help(),
             **settings,
         )
+
+
+def _is_shown(value: Any) -> bool:
+    """True if a default of a class says something in a help text."""
+    return value != "" and isinstance(value, (bool, int, float, str))
 
 
 def _number_or(*words: str, kind: type = float) -> Callable[[str], Any]:
@@ -132,7 +148,7 @@ _GROUPS = {
         ),
         Option(
             "C",
-            {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
+            {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 80.0},
             "bound of every multiplier, > 0",
             flags=("-C", "--C"),
         ),
@@ -224,7 +240,7 @@ _GROUPS = {
         Option(
             *("unknown", {}),
             "letters that stand for an unknown one (default: of nucleic acids N and "
-            "the other codes of IUPAC, of others none)",
+            "the other codes of IUPAC, of proteins X, of others none)",
             params=("missing",),
             metavar="LETTERS",
         ),
@@ -269,7 +285,7 @@ _GROUPS = {
             type=bool,
         ),
         Option(
-            *("alpha", float("inf")),
+            *("alpha", 8.0),
             "order of the Renyi entropy: from inf, the best place, to 0, all places",
         ),
     ),
@@ -292,8 +308,9 @@ _GROUPS = {
                 **dict.fromkeys(("selector", "regression_selector"), 1e-6),
                 **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6},
                 **{"dirichlet": 1e-6, "boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
+                "outliers of sequences": 1e-6,
             },
-            "tolerance of the certificate; outliers of sequences 1e-6",
+            "tolerance of the certificate",
         ),
         Option(
             "max_iter",
@@ -303,8 +320,9 @@ _GROUPS = {
                 **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
                 **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
                 **{"boltzmann": 5000, "rbm": 5000, "motif": 200},
+                "outliers of sequences": 2000,
             },
-            "bound on the iterations; outliers of sequences 2000",
+            "bound on the iterations",
         ),
         Option(
             *("cache_size", 500, "memory for kernel values"), type=float, metavar="MB"

@@ -7,12 +7,13 @@ from maxent._commands.bins import binned
 from maxent._commands.columns import (
     are_columns,
     encode,
+    sources_of,
     unseen_categories,
 )
 from maxent._commands.console import tell
 from maxent._commands.feature_scales import are_scales, standardized
 from maxent._commands.outcome import CommandError, check_output
-from maxent._commands.predictions import prediction_method, write_predictions
+from maxent._commands.predictions import Applied, columns_asked, write_predictions
 from maxent._commands.training import (
     as_taken,
     machine_of,
@@ -24,14 +25,14 @@ from maxent._persistence.persistence import ModelFileError, load
 from maxent._support.files import STANDARD_INPUT
 from maxent._support.validation import shown
 
-__all__ = ["predict"]
+__all__ = ["applied", "load_model", "predict"]
 
 
 def predict(args):
     """Apply a model file to a data file."""
     if args.output == STANDARD_INPUT:  # which, for output, is where it goes by itself
         args.output = None
-    estimator, extra = _load(args.model)
+    estimator, extra = load_model(args.model)
     if args.output is not None:
         check_output(args.output, args.data, args.model)
     elif args.json:
@@ -52,13 +53,30 @@ def predict(args):
             f"{args.model} is a model of a table, not of sequences; use --format csv "
             "or svmlight"
         )
-    method = prediction_method(args, estimator)
+    reading.refuse_sequence_options(args)
+    methods = columns_asked(args, estimator)
+    return write_predictions(args, applied(args, estimator, extra), methods)
+
+
+def applied(args, estimator, extra):
+    """The rows of a table as a model takes them."""
     with warnings_told(args):
         table = _read(args, extra, estimator)
     X = standardized(_features(args, table, extra, estimator), extra["standardize"])
     X = as_taken(estimator, X)
     y = _without_unlabelled(machine_of(estimator), table.y)
-    return write_predictions(args, estimator, method, X, y, _ids(table))
+    return Applied(estimator, X, y, _ids(table), _sources(table, extra["columns"]))
+
+
+def _sources(table, columns):
+    """Names of the columns that the features of the estimator were made of."""
+    if table.format != "csv":
+        first = 0 if table.zero_based else 1
+        return [str(j + first) for j in range(table.X.shape[1])]
+    names = table.feature_names or [str(i) for i in table.positions]
+    if columns is None or "categories" not in columns:
+        return names
+    return sources_of(columns, names)
 
 
 def _without_unlabelled(machine, y):
@@ -105,11 +123,13 @@ def _tell_unseen(args, table, X, columns, machine):
 
 
 def _ids(table):
-    """Name and cells of the column of identifiers, or None."""
-    found = table.beside.get("id")
-    if found is None:
-        return None
-    return found.place if isinstance(found.place, str) else "id", found.cells
+    """Names and cells of the columns of identifiers; numbered without a header."""
+    found = table.beside.get("id", [])
+    numbers = ["id"] if len(found) == 1 else [f"id_{column.place}" for column in found]
+    return [
+        (column.place if isinstance(column.place, str) else number, column.cells)
+        for column, number in zip(found, numbers)
+    ]
 
 
 def _read(args, extra, estimator):
@@ -136,7 +156,7 @@ def _read(args, extra, estimator):
     )
 
 
-def _load(path):
+def load_model(path):
     """The estimator, and what `fit` wrote beside it, checked."""
     if path == STANDARD_INPUT:
         raise CommandError(
@@ -154,6 +174,8 @@ def _load(path):
         )
     keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
     extra = {key: extra.get(key) for key in (*keys, "columns", "layout")}
+    if isinstance(extra["layout"], dict):
+        extra["layout"] = {**extra["layout"], "id": _listed_ids(extra["layout"])}
     if extra["sequences"] is not None:
         return estimator, extra
     if hasattr(estimator, "feature_names_in_"):
@@ -188,9 +210,17 @@ def _is_layout(layout):
     """True if what a file says of columns left out can be from `fit`."""
     if not isinstance(layout, dict) or not isinstance(layout.get("width"), int):
         return False
-    left_out, known = layout.get("left_out"), layout.get("id")
+    left_out, known = layout.get("left_out"), layout["id"]
     numbers = [*left_out] if isinstance(left_out, list) else [None]
-    numbers += [known] if isinstance(known, int) else []
-    return isinstance(known, (str, int, type(None))) and all(
-        isinstance(i, int) and 0 <= i < layout["width"] for i in numbers
-    )
+    if not isinstance(known, list) or not {*map(type, known)} <= {str, int}:
+        return False
+    numbers += [place for place in known if isinstance(place, int)]
+    return all(isinstance(i, int) and 0 <= i < layout["width"] for i in numbers)
+
+
+def _listed_ids(layout):
+    """Columns of identifiers as a list, which older files do not have."""
+    known = layout.get("id")
+    if known is None:
+        return []
+    return [known] if isinstance(known, (str, int)) else known

@@ -1,24 +1,33 @@
-"""Predictions of an estimator: its method, the rows that are written, the report."""
+"""Predictions of an estimator: what is asked for, the rows, the report."""
 
 import contextlib
 import csv
 import gzip
 import io
 import itertools
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from maxent._commands.anomalies import (
+    detection_measures,
+    is_detector,
+    known_anomalies,
+    refuse_options_of_detectors,
+)
 from maxent._commands.console import show, tell
 from maxent._commands.outcome import CommandError, Outcome
-from maxent._commands.reports import report, verdict
+from maxent._commands.reports import estimated, report, verdict
 from maxent._commands.training import machine_of
 from maxent._commands.wording import in_shell, warnings_told
 from maxent._persistence.calibrated import CALIBRATED
 from maxent._support.files import whole_file
 
-__all__ = ["prediction_method", "write_predictions"]
+__all__ = ["Applied", "answers", "can_answer", "columns_asked", "write_predictions"]
 
 _PRINTED_ROWS = 10_000  # at a time
+_EXPLAINING = 3  # columns that explain a row
 # Probabilities of a fit with a logistic margin need level 0, and of trees, whose scores
 # are log-odds already, a rate of one.
 _LOGISTIC = "fit with --probability or --margin logistic --level 0"
@@ -39,24 +48,78 @@ _WORDS = {
 }
 
 
-def prediction_method(args, estimator):
-    """The estimator's method that is asked for."""
+@dataclass
+class Applied:
+    """A model and the rows that it is applied to.
+
+    Attributes
+    ----------
+    estimator : estimator
+    X : ndarray, CSR or list of str
+        Rows as the estimator takes them.
+    y : ndarray or None
+        Labels.
+    ids : list of (name, cells)
+        Columns that name the rows.
+    columns : list of str or None
+        Names of the file's columns by feature of the estimator: of text several have
+        the same.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any = None
+    ids: list[tuple[str, Any]] = field(default_factory=list)
+    columns: list[str] | None = None
+
+
+def columns_asked(args, estimator):
+    """Methods of the estimator that are asked for, each of which writes columns."""
     asked = {
         "decision_function": (args.decision, "decision values"),
         "predict_proba": (args.probability, "probabilities"),
-        "score_samples": (args.score, "log-likelihoods"),
+        "score_samples": (args.score or args.top is not None, "log-likelihoods"),
+        "feature_scores": (args.explain, "shares of columns"),
     }
+    refuse_options_of_detectors(args, machine_of(estimator), "positive")
+    methods = ["predict"] if hasattr(estimator, "predict") else ["score_samples"]
     for method, (wanted, what) in asked.items():
-        if wanted and not hasattr(_without_calibration(estimator, method), method):
+        if not wanted or method in methods:
+            continue
+        if not hasattr(_without_calibration(estimator, method), method):
             machine, remedy = machine_of(estimator), ""
             if method == "predict_proba" and hasattr(estimator, "classes_"):
                 remedy = f"; {_probability_remedy(machine)} to have them"
+            if method == "feature_scores":
+                remedy = "; detectors of outliers and Gaussian mixtures of tables do"
+            flag = "--top" if method == "score_samples" and not args.score else ""
             raise CommandError(
-                f"{args.model}: its {type(machine).__name__} defines no {what}{remedy}"
+                f"{flag + ': ' if flag else ''}{args.model}: its "
+                f"{type(machine).__name__} defines no {what}{remedy}"
             )
-        if wanted:
-            return method
-    return "predict" if hasattr(estimator, "predict") else "score_samples"
+        methods.append(method)
+    return methods
+
+
+def can_answer(estimator, method):
+    """True if an estimator, or the machine in its calibration, has a method."""
+    return hasattr(_without_calibration(estimator, method), method)
+
+
+def answers(args, applied, methods):
+    """Values of several methods of the estimator, by name."""
+    told = ["no category in feature"] if "unseen" in vars(args) else []
+    try:
+        with warnings_told(args, told):
+            return {
+                method: getattr(
+                    _without_calibration(applied.estimator, method), method
+                )(applied.X)
+                for method in methods
+            }
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        text = in_shell(error, args)
+        raise CommandError(f"{args.model} on {args.data}: {text}") from error
 
 
 def _probability_remedy(machine):
@@ -86,41 +149,95 @@ def _without_calibration(estimator, method):
     return estimator
 
 
-def write_predictions(args, estimator, method, X, y, ids=None, beside=()):
-    """Apply the estimator, write the predictions, and tell the error if there is y.
+def write_predictions(args, applied, methods, beside=()):
+    """Apply the estimator, write what is asked for, and tell the error if there is y.
 
-    `ids` are name and cells of a column to write before them, and `beside` those of
-    columns to write after them.
+    `beside` are names and cells of columns to write after the predictions.
     """
-    try:
-        told = ["no category in feature"] if "unseen" in vars(args) else []
-        with warnings_told(args, told):
-            home = _without_calibration(estimator, method)
-            values = labels = getattr(home, method)(X)
-            if method != "predict" and hasattr(estimator, "predict"):
-                labels = estimator.predict(X)
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        text = in_shell(error, args)
-        raise CommandError(f"{args.model} on {args.data}: {text}") from error
-    word = _WORDS[method]
-    header = [word]
-    if values.ndim == 2:
-        names = getattr(estimator, "classes_", np.arange(values.shape[1]))
-        header = [f"{word}_{name}" for name in names.tolist()]
-    _write_rows(args.output, header, values, ids, beside)
+    estimator, y = applied.estimator, applied.y
+    values = answers(args, applied, methods)
+    labels = values.get("predict", values.get("score_samples"))
+    columns = [*applied.ids]
+    for method in methods:
+        if method == "feature_scores":
+            columns += _explained(values[method], applied.columns)
+        else:
+            columns += _columns_of(method, values[method], estimator)
+    columns += beside
+    rows = np.arange(len(labels))
+    if args.top is not None:
+        rows, labels = _top(args, applied, values["score_samples"], labels)
+        columns = [("row", np.arange(1, len(labels) + 1)), *columns]
+        columns = [
+            (name, labels if name == "prediction" else cells) for name, cells in columns
+        ]
+    _write_rows(args.output, columns, rows)
     args.written = args.output
-    found = verdict(machine_of(estimator), labels, y)
+    machine = machine_of(estimator)
+    found = verdict(machine, labels, y)
+    judged = _judged(args, applied, labels, values)
     if args.json:
-        lines = [("rows", len(values)), *([found] if found else [])]
+        lines = [("rows", len(rows)), *([found] if found else []), *judged]
         if y is not None and None in y.tolist():
             lines.append(("without a label", y.tolist().count(None)))
         if "unseen" in vars(args):
             lines.append(("unseen categories", args.unseen))
         lines.append(("written", args.output))
         return Outcome(report(args, lines), written=args.output)
-    if found is not None and not args.quiet:
-        tell(f"{found[0]}: {found[1]}")
+    if not args.quiet:
+        for name, text in [*([found] if found else []), *judged]:
+            tell(f"{name}: {text}")
     return Outcome(written=args.output)
+
+
+def _columns_of(method, values, estimator):
+    """Names and cells of the columns that the values of a method are written in."""
+    word = _WORDS[method]
+    if values.ndim == 1:
+        return [(word, values)]
+    names = getattr(estimator, "classes_", np.arange(values.shape[1]))
+    return [(f"{word}_{name}", own) for name, own in zip(names.tolist(), values.T)]
+
+
+def _explained(shares, names):
+    """The columns that take most off the score of a row, and how much each does."""
+    names = [str(i) for i in range(shares.shape[1])] if names is None else names
+    places = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    total = np.zeros((len(shares), len(places)))
+    for name, own in zip(names, shares.T):  # a column of text has several features
+        total[:, places[name]] += own
+    order = np.argsort(total, axis=1, kind="stable")
+    known, rows = np.array([*places], dtype=object), np.arange(len(shares))
+    columns = []
+    for k in range(min(_EXPLAINING, len(places))):
+        columns.append((f"column_{k + 1}", known[order[:, k]]))
+        columns.append((f"share_{k + 1}", total[rows, order[:, k]]))
+    return columns
+
+
+def _top(args, applied, scores, labels):
+    """Rows of the lowest scores, first the lowest, and labels as if they were found."""
+    if args.top > len(scores):
+        raise CommandError(f"--top {args.top}: there are {len(scores)} rows only")
+    rows = np.argsort(scores, kind="stable")[: args.top]
+    if is_detector(machine_of(applied.estimator)):
+        labels = np.ones(len(scores), dtype=int)
+        labels[rows] = -1
+    return rows, labels
+
+
+def _judged(args, applied, labels, values):
+    """Lines on how a detector's predictions agree with known labels."""
+    if applied.y is None or not is_detector(machine_of(applied.estimator)):
+        return []
+    truth, kept = known_anomalies(args, applied.y)
+    if truth is None:
+        return []
+    scores = values.get("score_samples")
+    if scores is None:
+        scores = answers(args, applied, ["score_samples"])["score_samples"]
+    found = detection_measures(truth, labels[kept] == -1, -scores[kept])
+    return [(name, estimated(value)) for name, value in found.items()]
 
 
 @contextlib.contextmanager
@@ -138,20 +255,17 @@ def _text_file(path):
         yield stream
 
 
-def _write_rows(path, header, values, ids, beside):
-    rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
-    for name, cells in beside:
-        header = [*header, name]
-        rows = ([*row, cell] for row, cell in zip(rows, cells.tolist()))
-    if ids is not None:
-        header = [ids[0], *header]
-        rows = ([name, *row] for name, row in zip(ids[1], rows))
-    rows = itertools.chain([header], rows)
+def _write_rows(path, columns, rows):
+    """Write columns, (name, cells), of some rows."""
+    cells = [c.tolist() if isinstance(c, np.ndarray) else c for _, c in columns]
+    header = [name for name, _ in columns]
+    lines = ([own[i] for own in cells] for i in rows.tolist())
+    lines = itertools.chain([header], lines)
     if path is not None:
         with _text_file(path) as stream:
-            csv.writer(stream, lineterminator="\n").writerows(rows)
+            csv.writer(stream, lineterminator="\n").writerows(lines)
         return
-    while part := list(itertools.islice(rows, _PRINTED_ROWS)):
+    while part := list(itertools.islice(lines, _PRINTED_ROWS)):
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(part)
         show(text.getvalue(), escape=False)

@@ -103,7 +103,7 @@ def labelled_rows(table, name):
 
 def weighted_rows(args, table):
     """The rows of a table whose weight is not 0, and how many have none."""
-    kept = np.array(table.beside["weights"].cells) > 0
+    kept = np.array(table.beside["weights"][0].cells) > 0
     if not kept.any():
         raise CommandError(f"--weights {args.weights}: all weights are 0")
     return _rows(table, kept)
@@ -114,8 +114,11 @@ def _rows(table, kept):
     if kept.all():
         return table, 0
     cells = {
-        kind: replace(column, cells=list(itertools.compress(column.cells, kept)))
-        for kind, column in table.beside.items()
+        kind: [
+            replace(column, cells=list(itertools.compress(column.cells, kept)))
+            for column in columns
+        ]
+        for kind, columns in table.beside.items()
     }
     labels = [] if table.y is None else table.y[kept].tolist()
     y = None if {*labels} <= {None} else np.array(labels)
@@ -126,8 +129,9 @@ def _rows(table, kept):
 
 def beside(args):
     """Columns that the options name and that are neither features nor label."""
-    named = {kind: vars(args).get(kind) for kind in ("id", "weights")}
-    return {kind: column for kind, column in named.items() if column is not None}
+    weights = vars(args).get("weights")
+    named = {"id": args.id, "weights": [] if weights is None else [weights]}
+    return {kind: columns for kind, columns in named.items() if columns}
 
 
 def encoding_remedy(error):
@@ -188,12 +192,15 @@ def _first_bytes(path):
 
 def refuse_sequence_options(args):
     """Options for sequences have no meaning for tables."""
-    for dest, (flag, _, _) in args.given.items():
-        if dest in FOR_SEQUENCES:
-            raise CommandError(
-                f"{flag} is for sequences, and {args.data} is read as a table; if it "
-                "holds sequences, say --format sequences"
-            )
+    given = vars(args).get("given", {}).items()
+    flags = [flag for dest, (flag, _, _) in given if dest in FOR_SEQUENCES]
+    flags += ["--negative"] if args.negative is not None else []
+    flags += ["--keep-case"] if args.keep_case else []
+    if flags:
+        raise CommandError(
+            f"{flags[0]} is for sequences, and {args.data} is read as a table; if it "
+            "holds sequences, say --format sequences"
+        )
 
 
 # --------------------------------------------------------------------------- labels

@@ -14,10 +14,12 @@ __all__ = [
     "as_json",
     "certificate",
     "error_text",
+    "estimated",
     "is_regressor",
     "recalls",
     "report",
     "shares_of",
+    "table",
     "verdict",
 ]
 
@@ -55,6 +57,20 @@ def _branches(name, values):
     lines = [(f"  {name} of {key}", text) for key, text in items]
     more = len(values) - len(items)
     return lines + ([("  of the others", f"{more} not less")] if more else [])
+
+
+def table(rows):
+    """Rows, dicts with the same keys, as text: names to the left, numbers right."""
+    columns = list(rows[0])
+    cells = [columns] + [[str(row[name]) for name in columns] for row in rows]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
+    return "".join(
+        "  ".join(
+            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
+        ).rstrip()
+        + "\n"
+        for row in cells
+    )
 
 
 def as_json(contents):
@@ -101,6 +117,11 @@ def certificate(state):
         converged = bool(state["converged_"])
         lines.append(("converged", Shown("yes" if converged else "NO", converged)))
     return lines
+
+
+def estimated(estimate):
+    """An estimate as text, and for JSON with its standard error."""
+    return Shown(str(estimate), estimate.as_dict())
 
 
 def verdict(estimator, predicted, y):

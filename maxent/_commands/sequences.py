@@ -1,5 +1,6 @@
 """``maxent fit`` and ``predict`` on sequences: kernels, motifs and outliers."""
 
+import os
 import re
 
 import numpy as np
@@ -13,7 +14,7 @@ from maxent._commands.outcome import (
     listed,
     quoted,
 )
-from maxent._commands.predictions import prediction_method, write_predictions
+from maxent._commands.predictions import Applied, columns_asked, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.training import (
     calibrated,
@@ -22,7 +23,12 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
 )
-from maxent._inputs.letters import codes_beside, counted, in_both_cases
+from maxent._inputs.letters import (
+    counted,
+    default_unknown,
+    in_both_cases,
+    in_case_of,
+)
 from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
@@ -30,6 +36,7 @@ from maxent._inputs.sequence_files import (
     read_records,
 )
 
+NEGATIVE, POSITIVE = "negative", "positive"  # labels of sequences in two files
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
 _IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
@@ -59,18 +66,21 @@ def fit(args):
     if args.model is not None:
         check_model_output(args.model, args.data)
     spec, args.sequences = SEQUENCES[args.estimator], True
-    X, y, places, _ = _read(args, labelled=spec.labels is not None)
     given = dict(args.given)
+    _check_negative(args, spec, given)
+    X, y, places, _ = _read(args, labelled=spec.labels is not None)
+    X = _in_one_case(args, X, given)
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
         raise CommandError(f"{weight[0]} does not apply to the {args.estimator}")
+    _check_one_label(args, spec, y)
     y = _two_labels(args, given, y)
     params = {}
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
     estimator, weights = _estimator(args, spec, given, params, X, y)
-    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_FIT)
-    _check_lengths(args.data, X, places, estimator, ", or a smaller --width")
+    _check_letters(X, places, *_letters_of(estimator), _IN_FIT)
+    _check_lengths(X, places, estimator, ", or a smaller --width")
     checked = [] if args.cv is None else _cross_validate(args, estimator, X, y, weights)
     kernel, rows = _kernel_of(estimator), [X]
     machine = estimator if kernel is None else estimator[-1]
@@ -91,6 +101,49 @@ def fit(args):
             "class_weight": args.class_weight,
         },
     )
+
+
+def _check_negative(args, spec, given):
+    """Refuse a file of negatives where labels have no use, or are named otherwise."""
+    if args.negative is None:
+        return
+    if spec.labels is None:
+        raise CommandError(f"--negative does not apply to the {args.estimator}")
+    if "pos_label" in given:
+        flag, _, label = given["pos_label"]
+        raise CommandError(
+            f"{flag} {quoted(label)} names a label of {args.data}, and --negative says "
+            "that all its sequences are positive; leave one of them out"
+        )
+
+
+def _check_one_label(args, spec, y):
+    """Refuse sequences of one label; those of others may be in another file."""
+    if spec.labels == "classes" and len({*y.tolist()}) == 1:
+        raise CommandError(
+            f"{args.data}: all {len(y)} sequences have the label {y.tolist()[0]!r}, "
+            "the last word of their headers or lines, and two classes are needed; if "
+            "those of the other class are in another file, name it by --negative FILE"
+        )
+
+
+def _in_one_case(args, X, given):
+    """The sequences, those of nucleic acids in one case but for --keep-case."""
+    if args.keep_case:
+        return X
+    alphabet, unknown = (
+        given.get(dest, (None, None, None))[2] for dest in ("alphabet", "unknown")
+    )
+    folded = in_case_of(X, alphabet, unknown or "")
+    n = sum(a != b for a, b in zip(X, folded))
+    if n:
+        cases = ("lower", "upper")
+        read, other = cases if any(map(str.islower, folded)) else cases[::-1]
+        tell(
+            f"maxent {args.command}: {n} of {len(X)} sequences have {other}-case "
+            f"bases, read as {read} case; --keep-case tells them apart"
+        )
+    return folded
 
 
 def _two_labels(args, given, y):
@@ -125,8 +178,7 @@ def _others(label):
 
 def _estimator(args, spec, given, params, X, y):
     """The estimator of the sequences, and weights of them or None."""
-    letters = (given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown"))
-    letters = dict(zip(("alphabet", "missing"), _alphabet_of(X, *letters)))
+    letters = dict(zip(("alphabet", "missing"), _alphabet_of(args, X, *_named(given))))
     if args.estimator != "classifier":
         machine = make_estimator(args.estimator, spec, given, **params, **letters)
         return calibrated(args, machine, y)
@@ -136,6 +188,11 @@ def _estimator(args, spec, given, params, X, y):
     name, params["kernel"] = "classifier of sequences", "precomputed"
     machine, weights = calibrated(args, make_estimator(name, spec, given, **params), y)
     return Pipeline([("kernel", kernel), ("machine", machine)]), weights
+
+
+def _named(given):
+    """Letters that --alphabet and --unknown name, taken from the options."""
+    return tuple(given.pop(d, (None, None, None))[2] for d in ("alphabet", "unknown"))
 
 
 def _kernel(given, params):
@@ -185,6 +242,14 @@ def _model_lines(estimator):
 
 def predict(args, estimator, model):
     """Apply a model of sequences to a file of them."""
+    methods = columns_asked(args, estimator)
+    found = applied_to(args, estimator, model)
+    beside = _places(args, estimator, found.X) if args.places else []
+    return write_predictions(args, found, methods, beside)
+
+
+def applied_to(args, estimator, model):
+    """The sequences of a file as a model takes them."""
     if args.format not in ("sequences", "auto"):
         raise CommandError(
             f"{args.model} is a model of sequences; use --format sequences"
@@ -193,12 +258,14 @@ def predict(args, estimator, model):
     if not of_kernel and model not in _OTHERS:
         raise CommandError(f"{args.model}: what is said about its data does not agree")
     _refuse_table_options(args)
-    method = prediction_method(args, estimator)
-    X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
-    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
-    _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
-    beside = _places(args, estimator, X) if args.places else []
+    labelled = False if args.no_label else "auto"
+    X, y, places, ids = _read(args, labelled, _file_labels(args, estimator))
+    alphabet, missing = _letters_of(estimator)
+    if not args.keep_case:
+        X = in_case_of(X, alphabet, missing)
+    _check_letters(X, places, alphabet, missing, _IN_PREDICT)
+    _check_lengths(X, places, estimator, "")
     if y is not None and model == "M3EMotifClassifier":
         label = machine_of(estimator).pos_label_
         if _others(label) in classes and label in y:
@@ -208,11 +275,23 @@ def predict(args, estimator, model):
         if not set(y.tolist()) & known:
             if 2 * len(set(y.tolist())) <= len(y):  # like labels, not like names
                 tell(
-                    "maxent predict: no last word of a header or line is a class of "
-                    f"the model ({', '.join(sorted(known))}), so no error is computed"
+                    f"maxent {args.command}: no last word of a header or line is a "
+                    f"class of the model ({', '.join(sorted(known))}), so no error is "
+                    "computed"
                 )
             y = None
-    return write_predictions(args, estimator, method, X, y, ids, beside)
+    return Applied(estimator, X, y, ids)
+
+
+def _file_labels(args, estimator):
+    """Labels of the file of --negative and of the data file, as the model has them."""
+    classes = np.asarray(getattr(estimator, "classes_", [NEGATIVE, POSITIVE])).tolist()
+    if args.negative is not None and len(classes) != 2:
+        raise CommandError(
+            f"--negative is for two classes, and {args.model} has {listed(classes)}"
+        )
+    positive = getattr(machine_of(estimator), "pos_label_", classes[-1])
+    return sorted(classes, key=lambda label: label == positive)
 
 
 def _places(args, estimator, X):
@@ -252,13 +331,35 @@ def _letters_of(estimator):
 # ---------------------------------------------------------------------------- files
 
 
-def _read(args, labelled):
+def _read(args, labelled, classes=(NEGATIVE, POSITIVE)):
+    """Sequences of the data file, and of that of --negative, as `_read_file` has them.
+
+    With the latter the labels are those of the files: the second of `classes` in the
+    data file, the first in the other one.
+    """
+    if args.negative is None:
+        return _read_file(args, args.data, labelled)
+    if os.path.exists(args.negative) and os.path.samefile(args.negative, args.data):
+        raise CommandError(
+            f"--negative {args.negative} is the data file itself; name the file of the "
+            "sequences without the motif, or of the other class"
+        )
+    X, _, places, ids = _read_file(args, args.data, False)
+    others, _, more, other_ids = _read_file(args, args.negative, False)
+    y = np.repeat([*classes][::-1], [len(X), len(others)])
+    if ids and other_ids:
+        ids = [("id", [*ids[0][1], *other_ids[0][1]])]
+    else:
+        ids = []
+    return [*X, *others], y, [*places, *more], ids
+
+
+def _read_file(args, path, labelled):
     """Strings, labels or None, words for the place of each string, and identifiers.
 
     The label is the last word of a FASTA header, or of a line, and the identifier the
     first word of the header. With "auto" labels are taken if every sequence has one.
     """
-    path = args.data
     try:
         found = read_records(path, args.encoding)
     except ValueError as error:
@@ -267,11 +368,11 @@ def _read(args, labelled):
         tell(f"maxent {args.command}: {found.left_out}")
     if found.fasta:
         places = [
-            f"line {line}: the sequence {name!r}"
+            f"{path}, line {line}: the sequence {name!r}"
             for name, line in zip(found.names, found.lines)
         ]
-        labels = _labels(path, found, last_words(found), labelled)
-        return found.sequences, labels, places, ("id", identifiers(found))
+        labels = _labels(args, path, found, last_words(found), labelled)
+        return found.sequences, labels, places, [("id", identifiers(found))]
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
@@ -287,39 +388,41 @@ def _read(args, labelled):
             )
         strings.append(words[0])
         labels.append(words[1] if len(words) == 2 else None)
-    places = [f"line {line}: the sequence" for line in found.lines]
-    return strings, _labels(path, found, labels, labelled), places, None
+    places = [f"{path}, line {line}: the sequence" for line in found.lines]
+    return strings, _labels(args, path, found, labels, labelled), places, []
 
 
-def _check_lengths(path, X, places, estimator, remedy):
+def _check_lengths(X, places, estimator, remedy):
     """Refuse sequences that are shorter than the motif, if there is one."""
     width = getattr(machine_of(estimator), "width", 0)
     short = [i for i, text in enumerate(X) if len(text) < width]
     if short:
         raise CommandError(
-            f"{path}, {places[short[0]]} has {len(X[short[0]])} letters and the motif "
+            f"{places[short[0]]} has {len(X[short[0]])} letters and the motif "
             f"{width} ({len(short)} of {len(X)} sequences are so short); leave such "
             f"sequences out{remedy}"
         )
 
 
-def _labels(path, found, labels, labelled):
+def _labels(args, path, found, labels, labelled):
     if labelled is False:
         return None
     try:
         return checked_labels(path, found, labels, optional=labelled == "auto")
     except ValueError as error:
-        raise CommandError(error) from None
+        more = "; sequences of two classes may be in two files: --negative FILE"
+        raise CommandError(f"{error}{more if labelled is True else ''}") from None
 
 
-def _alphabet_of(X, alphabet, unknown):
+def _alphabet_of(args, X, alphabet, unknown):
     """Letters of the sequences, and those that stand for unknown ones.
 
-    Without `unknown`, N and the other codes of IUPAC are unknown letters of nucleic
-    acids, and what of them occurs is told. Without `alphabet` it is the rest.
+    Without `unknown` these are the default ones, and what of them occurs is told.
+    Without `alphabet` it is the rest.
 
     Parameters
     ----------
+    args : Namespace
     X : list of str
     alphabet, unknown : str or None
         As the user gives them.
@@ -330,13 +433,12 @@ def _alphabet_of(X, alphabet, unknown):
     """
     counts = counted(X)
     if unknown is None:
-        letters = counts if alphabet is None else dict.fromkeys(alphabet, 1)
-        unknown = "".join(a for a in codes_beside(letters) if a not in (alphabet or ""))
+        unknown = default_unknown(counts if alphabet is None else alphabet)
         found = [f"{a} ({counts[a]})" for a in unknown if counts[a]]
         if found:
             tell(
-                f"maxent fit: {listed(found)} stand for unknown bases; name them in "
-                "--alphabet if they are letters of their own"
+                f"maxent {args.command}: {listed(found)} stand for unknown letters; "
+                "name them in --alphabet if they are letters of their own"
             )
     if alphabet is None:
         alphabet = "".join(sorted({*counts} - {*unknown}))
@@ -355,7 +457,7 @@ def _warn_of_cases(letters):
         )
 
 
-def _check_letters(path, X, places, alphabet, missing, remedy):
+def _check_letters(X, places, alphabet, missing, remedy):
     """Refuse letters that a model does not know; their place is named."""
     known = {*(alphabet or ""), *missing}
     for text, place in zip(X, places):
@@ -365,7 +467,7 @@ def _check_letters(path, X, places, alphabet, missing, remedy):
             if letter.swapcase() in known:
                 remedy = f"write the letters in one case, {_ONE_CASE}"
             raise CommandError(
-                f"{path}, {place} has the letter {letter!r} at place "
+                f"{place} has the letter {letter!r} at place "
                 f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
                 f"{remedy}"
             )

@@ -1,15 +1,16 @@
 """Estimators from options, their fits, and what is said of them."""
 
 import contextlib
-import inspect
 import time
 import warnings
 
 import numpy as np
 
+from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.console import Messages, tell
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
 from maxent._commands.outcome import CommandError, Outcome, listed, quoted
+from maxent._commands.parameters import class_of, parameters
 from maxent._commands.reports import (
     Shown,
     certificate,
@@ -29,6 +30,7 @@ __all__ = [
     "calibrated",
     "complete",
     "cross_validate",
+    "folds_of",
     "machine_of",
     "make_estimator",
     "takes_sparse",
@@ -55,20 +57,28 @@ def make_estimator(name, spec, given, **params):
     **params
         Parameters beside those, which no option changes.
     """
-    cls = resolve_class(spec.class_name)
-    known, fixed = cls._get_param_names(), {*params}
+    known, fixed = parameters(spec), {*params}
     for dest, (flag, names, value) in given.items():
         param = next((one for one in names if one in known), None)
         if param is None or param in fixed or dest in spec.foreign:
-            raise CommandError(f"{flag} does not apply to the {name}")
-        default = inspect.signature(cls).parameters[param].default
+            raise CommandError(
+                f"{flag} does not apply to the {name}{_help_of(name, spec)}"
+            )
+        default = known[param]
         params[param] = _meant(value, default) if dest.startswith("set ") else value
     if "random_state" in known:
         params.setdefault("random_state", 0)
     try:
-        return cls(**params)
+        return class_of(spec)(**{**spec.defaults, **params})
     except TypeError:  # a parameter without a default, which motifs alone have
         raise CommandError(f"{name}: give its --width, in letters") from None
+
+
+def _help_of(name, spec):
+    """Clause that names the help of an estimator, where there is one."""
+    if spec not in (TABLES.get(name), SEQUENCES.get(name)):
+        return ""
+    return f" (see maxent fit --estimator {name} --help)"
 
 
 def _meant(value, default):
@@ -211,7 +221,7 @@ def run_fit(args, estimator, run):
             one.set_params(verbose=verbose)
 
 
-def _folds_of(args, y):
+def folds_of(args, y):
     """Pairs of row numbers for --cv: stratified for classes, shuffled by --seed."""
     if args.cv < 2:
         raise CommandError(f"--cv {args.cv}: two or more folds are needed")
@@ -244,7 +254,7 @@ def cross_validate(args, estimator, X, y, **params):
     """
     from sklearn.model_selection import cross_val_predict
 
-    folds, found = _folds_of(args, y), {}
+    folds, found = folds_of(args, y), {}
 
     def run():
         found["predicted"] = cross_val_predict(

@@ -8,11 +8,10 @@ import contextlib
 import re
 import warnings
 
-from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.console import tell
 from maxent._commands.options import FOR_SEQUENCES, OPTIONS
 from maxent._commands.outcome import one_line, quoted
-from maxent._persistence.persistence import resolve_class
+from maxent._commands.parameters import parameters, parts
 from maxent._support import remedies
 
 __all__ = ["column_words", "in_shell", "warnings_told"]
@@ -145,11 +144,9 @@ def _with_options(text, flags, names):
 def _options_of(args):
     """Flags by parameter, and all parameters of the estimator."""
     sequences = "sequences" in vars(args)
-    spec = (SEQUENCES if sequences else TABLES)[args.estimator]
-    names = {*resolve_class(spec.class_name)._get_param_names()}
-    if args.estimator == "partial":
-        inner = TABLES[vars(args).get("machine", "classifier")]
-        names |= {*resolve_class(inner.class_name)._get_param_names()}
+    kind, machine = ("tables", "sequences")[sequences], vars(args).get("machine")
+    spec, *inside = parts(args.estimator, kind, machine or "classifier")
+    names = {param for one in (spec, *inside) for param in parameters(one)}
     flags = {
         param: option.flags[0]
         for dest, option in OPTIONS.items()

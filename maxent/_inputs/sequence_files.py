@@ -84,10 +84,44 @@ def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Recor
     """Read names and strings of a file, with line numbers and the kind of file."""
     file, data = read_bytes(path)
     text = decode_text(file, data, encoding)
+    found = _plain_fasta(file, text)
+    if found is not None:
+        return found
     lines = io.StringIO(text, newline=None)
     if text.lstrip().startswith("@"):
         return _fastq(file, lines)
     return _fasta_or_lines(file, lines)
+
+
+_PRINTABLE = bytes(range(32, 127)) + b"\t"
+_ODD = (";", "\r", "\v", "\f")  # comments, and other line breaks
+
+
+def _plain_fasta(file: str, text: str) -> Records | None:
+    """Records of a FASTA file without odd lines, split at its headers.
+
+    None where lines need to be looked at one by one: with comments, blanks between
+    letters or before a header, and line breaks of other systems.
+    """
+    if not text.startswith(">") or any(odd in text for odd in _ODD):
+        return None
+    text += "" if text.endswith("\n") else "\n"
+    names, sequences, lines, number = [], [], [], 1
+    whole = None
+    for part in text[1:].split(">"):
+        record = part if whole is None else f"{whole}>{part}"
+        if not record.endswith("\n"):
+            whole = record  # the header holds ">"
+            continue
+        name, _, body = record.partition("\n")
+        if " " in body or "\t" in body or ">" in body:
+            return None
+        names.append(name.strip())
+        sequences.append(body.replace("\n", ""))
+        lines.append(number)
+        number += 1 + body.count("\n")
+        whole = None
+    return _kept(file, names, sequences, lines, True)
 
 
 def _fastq(file: str, contents: io.StringIO) -> Records:
@@ -149,7 +183,13 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
             lines.append(number)
         if not (fasta and text.startswith(">")):
             pieces[-1].append("".join(text.split()) if fasta else text)
-    sequences = ["".join(part) for part in pieces]
+    return _kept(file, names, ["".join(part) for part in pieces], lines, fasta)
+
+
+def _kept(
+    file: str, names: list[str], sequences: list[str], lines: list[int], fasta: bool
+) -> Records:
+    """Records with letters; the others are counted."""
     found = Records([], [], [], fasta)
     told = ""
     for name, text, number in zip(names, sequences, lines):
@@ -169,6 +209,8 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
 def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
     """Refuse characters that are not shown, which are no letters but damage."""
     for text, line in zip(sequences, lines):
+        if text.isascii() and not text.encode().translate(None, _PRINTABLE):
+            continue  # soon seen
         if not text.replace("\t", " ").isprintable():
             at = next(i for i, letter in enumerate(text) if not letter.isprintable())
             raise ValueError(

@@ -305,7 +305,7 @@ def compare_scores(
     positive = _positive(y, pos_label)
     check_named("scores", scores, "score vectors")
     checked = [_check_scores(n, s, len(positive)) for n, s in scores.items()]
-    inside, outside = zip(*(_placements(s, positive) for s in checked), strict=True)
+    inside, outside = zip(*(placements(s, positive) for s in checked), strict=True)
     covariance = np.zeros((len(checked), len(checked)))
     for part in (inside, outside):
         covariance += np.cov(np.array(part)) / len(part[0])
@@ -313,7 +313,7 @@ def compare_scores(
     return [_curve(s, positive) for s in checked], auc, covariance
 
 
-def _placements(
+def placements(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each row, the share of the other class that it is on the right side of."""

@@ -16,6 +16,7 @@ import math
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 from scipy.special import multigammaln, psi, zeta
 
@@ -344,6 +345,22 @@ class NormalInverseWishart(ConjugatePrior):
         constant = float(log_gamma_ratio(0.5 * (nu + 1.0 - d), 0.5 * d))
         constant -= 0.5 * (self._log_det() + d * _LOG_PI + d * math.log1p(1.0 / kappa))
         return constant - 0.5 * (nu + 1.0) * np.log1p(square * (kappa / (kappa + 1.0)))
+
+    def _shares(self, X, predictive=False):
+        """Shares (n, d) of the columns in the scores of rows, less that of the mean.
+
+        The score is a function of z'Pz, z = x - mean and P the inverse of the scale,
+        of which a column has the part z_j (P z)_j.
+        """
+        rows = self._prepare(X)
+        score = self._predictive if predictive else self._expected
+        U, square = self._whitened(rows)
+        back = solve_triangular(self._lower, U.T, lower=True, trans="T").T
+        parts = rows.deviation * back
+        at_mean = score(_Rows(np.zeros((1, self._d)), self.mean))[0]
+        change = score(rows) - at_mean
+        total = np.where(square > 0, square, 1.0)
+        return parts * (change / total)[:, None]
 
     def _spread(self):
         """Return the common part of all covariances of log-likelihoods."""

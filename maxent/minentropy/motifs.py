@@ -148,7 +148,8 @@ class M3EMotifClassifier(MinEntropyBase):
         Read the reverse complement too, with words as they stand on that strand.
     missing : str, optional
         Letters that stand for an unknown one: they add nothing, and words with one are
-        passed over. None is N, or X where the alphabet has N, as that of proteins.
+        passed over. None is N and the other codes of IUPAC for DNA and RNA, X for
+        proteins, and no letter for other alphabets.
     alpha : float, default=inf
         Order in [0, inf].
     C : float, default=100.0

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from command_line import assert_one_sentence, pairs, read_rows, write_csv
+from command_line import assert_one_sentence, pairs, read_rows, values_beside, write_csv
 from processes import run as run_python
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
@@ -46,7 +46,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "a", "b", "-C", "x"], "argument -C"),
         (["fit", "a", "b", "--gamma", "wide"], "use scale, auto or a number"),
         (["fit", "a", "b", "--bias", "no"], "use flat, none or a number"),
-        (["predict", "a", "b", "--proba", "--decision"], "not allowed with"),
+        (["predict", "a", "b", "--top", "0"], "'0' is no whole number >= 1"),
         (["fit", "a", "b", "--stand"], "unrecognized arguments: --stand"),
         (["predict", "a", "b", "--em-tol", "1"], "(see maxent predict --help)"),
     ],
@@ -133,8 +133,8 @@ def test_svmlight_and_csv_give_the_same_predictions(run, crabs, tmp_path):
     _, dense, _ = run("predict", tmp_path / "a.npz", crabs, "--decision")
     _, sparse, err = run("predict", tmp_path / "b.npz", svm, "--decision")
     np.testing.assert_allclose(
-        np.array(read_rows(dense)[1:], dtype=float),
-        np.array(read_rows(sparse)[1:], dtype=float),
+        values_beside(dense, "decision"),
+        values_beside(sparse, "decision"),
         atol=1e-3,  # a gap of 1e-7 leaves |w| free by its square root, 3e-4 here
     )
     assert err.startswith("error: ")
@@ -171,7 +171,7 @@ def test_standardize_equals_scaling_before_the_fit(run, crabs, tmp_path):
     np.testing.assert_allclose(extra["standardize"]["scale"], scaler.scale_, rtol=1e-14)
     expected = Real(tol=1e-8).fit(scaler.transform(X), y)
     _, out, _ = run("predict", model, crabs, "--decision")
-    got = np.array(read_rows(out)[1:], dtype=float)[:, 0]
+    got = values_beside(out)[:, 0]
     np.testing.assert_allclose(
         got, expected.decision_function(scaler.transform(X)), atol=1e-5
     )
@@ -223,9 +223,8 @@ def test_probabilities_need_a_margin_that_defines_them(run, crabs, tmp_path):
     model = tmp_path / "m.npz"
     run("fit", crabs, model, "--label", "sex", "--margin", "logistic")
     code, out, _ = run("predict", model, crabs, "--proba")
-    rows = read_rows(out)
-    assert code == 0 and rows[0] == ["proba_female", "proba_male"]
-    np.testing.assert_allclose(np.array(rows[1:], dtype=float).sum(axis=1), 1)
+    proba = values_beside(out, "proba_female", "proba_male")
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
     run("fit", crabs, model, "--label", "sex")
     code, out, err = run("predict", model, crabs, "--proba")
     assert (code, out) == (
@@ -243,9 +242,8 @@ def test_three_classes_have_a_decision_value_each(run, tmp_path):
     code, out, _ = run("fit", path, tmp_path / "m.npz", "--label", "sex")
     assert code == 0 and "a (20), b (20), c, d (20)" in out
     _, out, _ = run("predict", tmp_path / "m.npz", path, "--decision")
-    rows = read_rows(out)
-    assert rows[0] == ["decision_a", "decision_b", "decision_c, d"]
-    best = np.array(rows[1:], dtype=float).argmax(axis=1)
+    decisions = values_beside(out, "decision_a", "decision_b", "decision_c, d")
+    best = decisions.argmax(axis=1)
     _, out, _ = run("predict", tmp_path / "m.npz", path)
     labels = np.array([row[0] for row in read_rows(out)[1:]])
     np.testing.assert_array_equal(np.array(["a", "b", "c, d"])[best], labels)

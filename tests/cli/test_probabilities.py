@@ -5,7 +5,7 @@ import shlex
 
 import numpy as np
 import pytest
-from command_line import assert_one_sentence, read_rows, write_csv
+from command_line import assert_one_sentence, values_beside, write_csv
 
 TABLES = ["classifier", "selector", "gaussian", "bayesnet", "tree", "partial"]
 
@@ -47,9 +47,9 @@ def test_remedies_for_missing_probabilities_work(run, tmp_path, table, estimator
     for options in found:
         assert run(*fit, *options)[0] == 0
         code, out, _ = run("predict", model, path, "--no-label", "--proba")
-        rows = read_rows(out)
-        assert code == 0 and rows[0] == ["proba_a", "proba_b"]
-        np.testing.assert_allclose(np.array(rows[1:], dtype=float).sum(axis=1), 1)
+        assert code == 0
+        proba = values_beside(out, "proba_a", "proba_b")
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("positive", [False, True])
@@ -86,7 +86,7 @@ def test_probabilities_that_reverse_the_decisions_are_told(run, tmp_path):
             err = run("fit", data, model, *options)[2]
             warned = "the probabilities reverse their order" in err
             found = [
-                np.array(read_rows(run("predict", model, data, *asked)[1])[1:], float)
+                values_beside(run("predict", model, data, *asked)[1])
                 for asked in (["--probability"], ["--decision"])
             ]
             rises = np.corrcoef(found[0][:, 1], found[1][:, 0])[0, 1] > 0

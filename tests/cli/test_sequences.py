@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import assert_one_sentence, pairs, read_rows
+from command_line import assert_one_sentence, pairs, read_rows, values_beside
 from sklearn.pipeline import make_pipeline
 
 from maxent import MEDClassifier
@@ -90,10 +90,9 @@ def test_decisions_without_labels_to_a_file(run, fasta, strings, tmp_path):
         stream.writelines(f">{i}\n{x}\n" for i, x in enumerate(X))
     code, out, err = run("predict", model, bare, "--decision", "-o", out_path)
     assert (code, out, err) == (0, "", "")
-    rows = read_rows(out_path.read_text())
     expected = machine().fit(X, y).decision_function(X)
-    assert rows[0] == ["id", "decision"]
-    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1], expected, rtol=1e-12)
+    found = values_beside(out_path.read_text(), "decision")
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-12)
     code, _, err = run("predict", model, fasta, "--no-label", "-o", out_path)
     assert (code, err) == (0, "")
 
@@ -110,9 +109,8 @@ def test_options_reach_the_kernel(run, lines, tmp_path):
     kernel = load(model)[0]
     assert kernel.models_[0].order == 2 and kernel.model_params["missing"] == "N"
     code, out, _ = run("predict", model, lines, "--proba")
-    rows = read_rows(out)
-    assert code == 0 and rows[0] == ["proba_exon", "proba_intron"]
-    np.testing.assert_allclose(np.array(rows[1:], float).sum(axis=1), 1.0)
+    proba = values_beside(out, "proba_exon", "proba_intron")
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     code, out, _ = run("info", model)
     said = pairs(out)
     assert code == 0 and said["step kernel"] == "ProductKernel"
@@ -197,7 +195,8 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     assert "line 3: the sequence 'b 7' has the letter 'G' at place 3, which" in err
     assert_one_sentence(err, "predict")
     other.write_text(">a\nACCA\n>b 7\nACaC\n")
-    code, _, err = run("predict", model, other)
+    assert run("predict", model, other)[0] == 0
+    code, _, err = run("predict", model, other, "--keep-case")
     assert code == 2 and "the letter 'a' at place 3" in err and "toupper" in err
     bare = tmp_path / "bare.txt"
     bare.write_text("ACAC\nAAXA\n")
@@ -229,13 +228,17 @@ def test_labels_that_stand_for_none_are_no_error(run, strings, tmp_path):
     assert code == 0 and err.strip() == f"{said}; 2 without a label left out"
 
 
-def test_letters_of_both_cases_are_warned_about(run, strings, tmp_path):
+def test_bases_of_both_cases_are_read_alike(run, strings, tmp_path):
     path = tmp_path / "mixed.fasta"
     path.write_text(
         "".join(f">s {label}\n{x[:20]}{x[20:].lower()}\n" for x, label in zip(*strings))
     )
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q")
+    assert "24 of 24 sequences have lower-case bases, read as upper case" in err
+    assert load(tmp_path / "m")[0].model_params["alphabet"] == "AC"
+    _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--keep-case")
     assert "warning: A, C occur in lower case too" in err and "toupper" in err
+    assert load(tmp_path / "m")[0].model_params["alphabet"] == "ACac"
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--alphabet", "ACac")
     assert err == ""
 
@@ -310,14 +313,14 @@ def test_codes_of_unknown_bases_are_no_letters(run, options, tmp_path):
     path.write_text("".join(f">s {i % 2}\n{w}\n" for i, w in enumerate(words)))
     _, out, err = run("fit", path, model, *options)
     assert "alphabet" in pairs(out) and pairs(out)["alphabet"] == "ACGT (4 letters)"
-    assert "maxent fit: N (2), R (1), Y (1) stand for unknown bases" in err
+    assert "maxent fit: N (2), R (1), Y (1) stand for unknown letters" in err
     other = tmp_path / "other.fasta"
     other.write_text(">a\nACGTK\n>b\nACGTA\n")
     assert run("predict", model, other)[0] == 0
     _, out, err = run("fit", path, model, *options, "--unknown", "NRY")
-    assert "4 letters" in out and "unknown bases" not in err
+    assert "4 letters" in out and "unknown letters" not in err
     _, out, err = run("fit", path, model, *options, "--alphabet", "ACGT")
-    assert "4 letters" in out and "unknown bases" in err
+    assert "4 letters" in out and "unknown letters" in err
 
 
 def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
@@ -331,7 +334,7 @@ def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
     options = ["--estimator", "motif", "--width", 6, "--positive", "bound"]
     code, out, err = run("fit", path, model, *options)
     assert (code, err) == (0, "") and pairs(out)["motif sought in"] == "bound"
-    assert load(model).C == 100.0
+    assert load(model).C == 80.0
     code, out, _ = run("info", model)
     assert "TATAAT" in pairs(out)["motif of bound"]
     for given, words in (

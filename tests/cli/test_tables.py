@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from command_line import assert_one_sentence, pairs, read_rows, write_csv
+from command_line import assert_one_sentence, pairs, read_rows, values_beside, write_csv
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -23,7 +23,8 @@ from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._persistence.persistence import load, resolve_class, save
+from maxent._commands.parameters import parameters
+from maxent._persistence.persistence import load, save
 
 COLORS = ["<missing>", "blue", "green", "red"]
 DOORS = ["2", "3", "5more", "<missing>"]
@@ -59,8 +60,8 @@ def points(tmp_path, rng):
 
 def column(out, name="prediction"):
     rows = read_rows(out)
-    assert rows[0] == [name]
-    return [row[0] for row in rows[1:]]
+    assert rows[0] in ([name], ["prediction", name])
+    return [row[-1] for row in rows[1:]]
 
 
 # ------------------------------------------------------------- text and missing cells
@@ -328,9 +329,7 @@ def test_weights_reach_folds_and_probabilities(run, weighted, tmp_path):
         ensemble=False,
     ).fit(X, y, sample_weight=w.astype(float))
     _, out, _ = run("predict", model, path, "--proba")
-    np.testing.assert_allclose(
-        np.array(read_rows(out)[1:], float), expected.predict_proba(Z), atol=1e-9
-    )
+    np.testing.assert_allclose(values_beside(out), expected.predict_proba(Z), atol=1e-9)
 
 
 def test_identifiers_stand_before_predictions(run, weighted, tmp_path):
@@ -343,7 +342,7 @@ def test_identifiers_stand_before_predictions(run, weighted, tmp_path):
     assert [row[0] for row in rows[1:]] == [f"r{i}" for i in range(60)]
     assert read_rows(run("predict", tmp_path / "m", copies)[1])[0] == ["prediction"]
     out = run("predict", tmp_path / "m", path, "--decision", "--id", "w")[1]
-    assert read_rows(out)[0] == ["w", "decision"]
+    assert read_rows(out)[0] == ["w", "prediction", "decision"]
     bare = tmp_path / "bare.csv"  # the same columns without a header
     bare.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     options = "--id", 0, "--weights", 3, "-q"
@@ -429,7 +428,7 @@ def test_machines_on_rows_without_labels_are_not_calibrated(run, points, tmp_pat
     assert_one_sentence(err, "fit")
     assert run("fit", *options, "--margin", "logistic")[0] == 0
     code, out, _ = run("predict", model, points[0], "--probability")
-    assert code == 0 and out.startswith("proba_0,proba_1")
+    assert code == 0 and out.startswith("prediction,proba_0,proba_1")
 
 
 def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
@@ -441,11 +440,9 @@ def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
     expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=folds, ensemble=False)
     expected.fit(X, y)
     code, out, _ = run("predict", model, path, "--probability")
-    rows = read_rows(out)
-    assert code == 0 and rows[0] == ["proba_0", "proba_1"]
-    np.testing.assert_array_equal(
-        np.array(rows[1:], dtype=float), expected.predict_proba(X)
-    )
+    assert code == 0
+    found = values_beside(out, "proba_0", "proba_1")
+    np.testing.assert_array_equal(found, expected.predict_proba(X))
     _, out, _ = run("predict", model, path, "--decision")
     machine = MEDClassifier("linear").fit(X, y)
     np.testing.assert_array_equal(
@@ -473,7 +470,7 @@ def test_probabilities_follow_class_weights(run, tmp_path, rng, text):
     expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=folds, ensemble=False)
     expected.fit(X, y, sample_weight=compute_sample_weight(weights, y))
     _, out, _ = run("predict", model, path, "--probability")
-    found = np.array(read_rows(out)[1:], float)
+    found = values_beside(out)
     np.testing.assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     assert (found[:, 0] > 0.5).sum() > 1.5 * (y == 0).sum()  # the rare class is sought
     assert "class weights" in pairs(run("info", model)[1])
@@ -512,9 +509,9 @@ def defaults_of(option, catalog):
     """Defaults of an option's parameter, by name of the estimator."""
     found = {}
     for name, spec in catalog.items():
-        known = inspect.signature(resolve_class(spec.class_name).__init__).parameters
+        known = parameters(spec)
         for param in known.keys() & {*option.params}:
-            found[name] = known[param].default
+            found[name] = known[param]
     return found
 
 
@@ -573,7 +570,7 @@ def test_a_mixture_counts_its_components(run, tmp_path, rng):
     code, out, _ = run("fit", tmp_path / "x.txt", tmp_path / "m", *options)
     assert code == 0 and "10 of 40" in out and "30 of 40" in out
     _, out, _ = run("predict", tmp_path / "m", tmp_path / "x.txt", "--proba")
-    assert read_rows(out)[0] == ["proba_0", "proba_1"]
+    assert read_rows(out)[0] == ["prediction", "proba_0", "proba_1"]
 
 
 def test_a_density_of_binary_columns_writes_scores(run, tmp_path, rng):
@@ -756,7 +753,7 @@ def files_of_examples(tmp_path, monkeypatch, rng):
     with gzip.open("huge.svm.gz", "wt") as stream:
         stream.write(svm)
     words = ["ACGTTGCA" * 3 if y == "yes" else "AACCAACC" * 3 for y in said]
-    for name in ("genes.fasta", "sites.fasta"):
+    for name in ("genes.fasta", "sites.fasta", "bound.fa", "background.fa"):
         write_text(
             name, [f">s{k} {y}\n{w}" for k, (y, w) in enumerate(zip(said, words))]
         )
@@ -780,7 +777,9 @@ def test_the_examples_of_fit_run(run, files_of_examples, monkeypatch):
         assert code == 0, f"{line}: {err}"
 
 
-@pytest.mark.parametrize("command", ["", "demo", "predict", "info"])
+@pytest.mark.parametrize(
+    "command", ["", "demo", "predict", "evaluate", "compare", "info"]
+)
 def test_the_examples_of_help_can_be_read(command):
     for line in usage._EXAMPLES[command].splitlines():
         if "--print-completion" not in line:
@@ -832,12 +831,18 @@ def test_a_linear_machine_on_missing_labels_keeps_no_rows(run, tmp_path, rng):
     assert "support_vectors_" not in vars(load(model, return_extra=True)[0].estimator_)
 
 
-def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng):
+def test_a_column_of_free_text_is_refused_unless_it_is_meant(run, tmp_path, rng):
     path = free_text(tmp_path, rng, "word {}")
     code, _, err = run("fit", path, tmp_path / "m", "-q")
-    assert code == 0
-    assert "column 'note' holds 40 different texts in 40 cells" in err
-    assert "--ignore note" in err
+    assert code == 2 and not (tmp_path / "m").exists()
+    assert_one_sentence(err, "fit")
+    assert "column 'note' holds 40 different texts in 40 cells, such as 'word" in err
+    for remedy in ("--ignore", "--id"):
+        assert f"{remedy} note" in err
+        assert run("fit", path, tmp_path / "m", "-q", remedy, "note") == (0, "", "")
+    assert "--text note takes each text for a category" in err
+    code, _, err = run("fit", path, tmp_path / "m", "-q", "--text", "note")
+    assert code == 0 and "note' holds 40 different texts in 40 cells, each" in err
 
 
 @pytest.mark.parametrize("cell, code", [("{:.3f}", 2), ("{:.0f}.5", 0)])

@@ -1,9 +1,9 @@
 """``maxent demo``: demonstrations of methods.  Imports nothing heavy."""
 
 import importlib
-import os
 
-from maxent._commands.outcome import CommandError, Outcome, check_output
+from maxent._commands.outcome import CommandError, Outcome
+from maxent._commands.pictures import check_picture
 from maxent._commands.console import tell
 
 __all__ = ["DEMOS", "demo"]
@@ -39,7 +39,5 @@ def _picture(args):
         return None
     ending = "" if args.name == "discriminate" else f"-{args.name}"
     picture = args.output or f"maxent-demo{ending}.png"
-    if os.path.splitext(picture)[1].lower() not in (".png", ".pdf", ".svg"):
-        raise CommandError(f"-o {picture}: name a .png, .pdf or .svg file")
-    check_output(picture)
+    check_picture("-o", picture)
     return picture

@@ -1,13 +1,12 @@
-"""What the demonstrations share: their outcome, and aligned tables."""
+"""Outcome of a demonstration."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from maxent._support.files import whole_file
+from maxent._commands.pictures import draw
 
-__all__ = ["Demo", "table"]
+__all__ = ["Demo"]
 
 
 @dataclass(frozen=True)
@@ -41,30 +40,8 @@ class Demo:
         """
         if path is None:
             return self.text, None
-        try:
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError:
+        if not draw(path, self.paint, self.size):
             return (
                 f"{self.text}\nmatplotlib is not installed, so no picture is drawn.\n"
             ), None
-        figure = Figure(figsize=self.size, layout="constrained")
-        FigureCanvasAgg(figure)
-        self.paint(figure)
-        with whole_file(path) as stream:
-            figure.savefig(
-                stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150
-            )
         return f"{self.text}\nPicture written to {path}\n", path
-
-
-def table(rows):
-    """Rows, dicts with the same keys, as text: names to the left, numbers right."""
-    columns = list(rows[0])
-    cells = [columns] + [[str(row[name]) for name in columns] for row in rows]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
-    return "".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-        + "\n"
-        for row in cells
-    )

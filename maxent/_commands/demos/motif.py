@@ -4,7 +4,8 @@ import time
 
 import numpy as np
 
-from maxent._commands.demos._drawing import Demo, table
+from maxent._commands.demos._drawing import Demo
+from maxent._commands.reports import table
 
 __all__ = ["run_demo"]
 

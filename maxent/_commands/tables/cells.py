@@ -81,8 +81,9 @@ class Table:
         Numbers of the features' columns in a CSV file, counted from 0.
     width : int or None
         Columns of a CSV file.
-    beside : dict of str to Beside
-        Columns that were asked for beside features and label: "id", "weights".
+    beside : dict of str to list of Beside
+        Columns that were asked for beside features and label: "id", of which there may
+        be several, and "weights".
     doubt : str or None
         Why the first row of a CSV file, read as data, may hold names, or the other way
         round.
@@ -97,7 +98,7 @@ class Table:
     zero_based: bool | None = None
     positions: list[int] | None = None
     width: int | None = None
-    beside: dict[str, Beside] = field(default_factory=dict)
+    beside: dict[str, list[Beside]] = field(default_factory=dict)
     doubt: str | None = None
 
 

@@ -1,10 +1,11 @@
 """Columns of delimited text: features, the label, and those beside them."""
 
+import itertools
 from dataclasses import dataclass
 
 from maxent._commands.tables.cells import TableError, short
 
-__all__ = ["Choice", "ColumnNames"]
+__all__ = ["Choice", "ColumnNames", "split_names"]
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,22 @@ class Choice:
     features : list of int
     target : int or None
         The label.
-    beside : dict of str to int
+    beside : dict of str to list of int
         Columns that are neither, by what they are for.
     """
 
     features: list[int]
     target: int | None
-    beside: dict[str, int]
+    beside: dict[str, list[int]]
+
+
+def split_names(names, known):
+    """Names of columns, of which several may stand between commas.
+
+    A name that is known with its commas is one.
+    """
+    parts = ([name] if name in known else str(name).split(",") for name in names)
+    return [*itertools.chain.from_iterable(parts)]
 
 
 class ColumnNames:
@@ -55,8 +65,8 @@ class ColumnNames:
     ):
         """Choose the columns; the arguments are those of `read_table`."""
         by_name = feature_names is not None and self.names is not None
-        beside = {kind: self.index(name, kind) for kind, name in beside.items()}
-        left_out = {*beside.values(), *(self.index(name, "ignore") for name in ignore)}
+        beside = {kind: self.indices(names, kind) for kind, names in beside.items()}
+        left_out = {*self.indices(ignore, "ignore")}.union(*beside.values())
         if layout is not None:
             self._as_in_training(layout, beside, left_out)
         rest = [i for i in range(self.width) if i not in left_out]
@@ -78,7 +88,7 @@ class ColumnNames:
 
     def as_text(self, features, names):
         """Marks of the features: True for those named as text, None for others."""
-        chosen = {self.index(name, "text") for name in names}
+        chosen = {*self.indices(names, "text")}
         for index in sorted(chosen.difference(features)):
             raise TableError(
                 f"{self.file}: {self.called(index)} is no feature, so it cannot be one "
@@ -88,14 +98,13 @@ class ColumnNames:
 
     def _as_in_training(self, layout, beside, left_out):
         """Leave out what training left out, where the file is of the same form."""
-        known = layout.get("id")
+        known = layout["id"]
         if self.names is not None:
-            if known in self.places:
-                beside.setdefault("id", self.places[known])
+            there = [self.places[name] for name in known if name in self.places]
+            beside.setdefault("id", there)
         elif self.width == layout["width"]:
             left_out.update(layout["left_out"])
-            if known is not None:
-                beside.setdefault("id", int(known))
+            beside.setdefault("id", known)
 
     def _is_labelled(self, label, n_features, by_name, n_rest):
         if isinstance(label, str) and self.names is not None:
@@ -120,6 +129,11 @@ class ColumnNames:
                 f"its columns are {self._listed()}{self.cause()}"
             )
         return [self.places[n] for n in feature_names]
+
+    def indices(self, names, use):
+        """Numbers of columns, of which several may be named between commas."""
+        places = (self.index(one, use) for one in split_names(names, self.places))
+        return [*dict.fromkeys(places)]
 
     def index(self, name, use):
         """Number of a column, by its name or its number."""

@@ -94,11 +94,12 @@ def read_table(
         Otherwise it is found.
     ignore : list of str, default=()
         Columns of a CSV file to leave out, by name or number.
-    beside : dict of str to str or int, default=None
-        Columns of a CSV file that are neither features nor label: "id" for identifiers
-        of the rows, and "weights", which are to be finite and >= 0.
+    beside : dict of str to list, default=None
+        Names or numbers of columns of a CSV file that are neither features nor label:
+        "id" for identifiers of the rows, and "weights", which are to be finite and
+        >= 0.
     layout : dict, default=None
-        What training left out: "id", a name or a number, and, of files without a
+        What training left out: "id", names or numbers, and, of files without a
         header, the numbers "left_out" of files of the "width".
     encoding : str, default="utf-8"
         Of a CSV file, such as "latin-1".
@@ -150,7 +151,11 @@ def _refuse_columns(name, label, ignore, beside, text):
             f"column ({label!r}) can be chosen in CSV files only"
         )
     wanted = [("left out", column) for column in ignore]
-    wanted += [(_USES[kind], column) for kind, column in (beside or {}).items()]
+    wanted += [
+        (_USES[kind], column)
+        for kind, columns in (beside or {}).items()
+        for column in columns
+    ]
     named = [column for column in text or () if isinstance(column, str)]
     wanted += [("one of text", column) for column in named]
     for use, column in wanted:

@@ -39,6 +39,8 @@ class CSVReader:
     """One CSV file: its delimiter and header, then its columns."""
 
     def __init__(self, name, text, header, expected=None, decimal="."):
+        # Line breaks of one kind, once; those inside of quotes, too.
+        text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         self.name, self.text = name, text
         self.delimiter = self._find_delimiter(decimal)
         if decimal == ",":
@@ -166,7 +168,7 @@ class CSVReader:
 
         def lines():
             nonlocal at_end
-            for line in io.StringIO(self.text, newline=None):
+            for line in _lines(self.text):
                 if self.delimiter is _WHITESPACE:
                     line = line.replace("\t", " ").strip() + "\n"
                 taken.append(line)
@@ -235,7 +237,10 @@ class CSVReader:
             "csv",
             positions=features,
             width=self.width,
-            beside={k: self._beside(k, i) for k, i in chosen.beside.items()},
+            beside={
+                kind: [self._beside(kind, place) for place in places]
+                for kind, places in chosen.beside.items()
+            },
             doubt=self.doubt,
         )
 
@@ -313,7 +318,7 @@ class CSVReader:
             len(row) == self.width and parse_number(row[target]) is not None
             for row in self.sample
         )
-        numeric = numeric and not _PADDED.search(self.text)
+        numeric = numeric and not _may_be_padded(self.text)
         columns = [*features, target] if numeric else features
         every = len(columns) == self.width
         # Told which columns to use, NumPy does not notice rows that are too long.
@@ -322,7 +327,7 @@ class CSVReader:
         if not every or self.text.count('"') % 2:
             labels = self._scan(None if numeric else target)
         table = np.loadtxt(
-            io.StringIO(self.text, newline=None),
+            io.StringIO(self.text),
             delimiter=self.delimiter,  # None: any run of blanks
             comments=None,
             quotechar='"',
@@ -400,6 +405,29 @@ class CSVReader:
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _lines(text):
+    """Lines with their ends, made one by one: a few of a long text are soon read."""
+    start, n = 0, len(text)
+    while start < n:
+        end = text.find("\n", start) + 1 or n
+        yield text[start:end]
+        start = end
+
+
+def _may_be_padded(text):
+    """True if a number of the text may have leading zeros; fast where none has."""
+    raw = np.frombuffer(f"\n{text}".encode("utf-8", "replace"), np.uint8)
+    # A zero before a digit, and neither behind a digit nor behind a point. Bytes below
+    # "0" wrap around.
+    before, after = raw[:-2], raw[2:]
+    zero = (raw[1:-1] == ord("0")) & (after - ord("0") < 10)
+    zero &= (before - ord("0") >= 10) & (before != ord("."))
+    return any(
+        _PADDED.search(raw[max(at - 1, 0) : at + 3].tobytes().decode("latin-1"))
+        for at in np.flatnonzero(zero).tolist()
+    )
 
 
 def _with_points(text, delimiter):

@@ -14,6 +14,7 @@ from _commands.tables.table_cases import dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxent._commands.tables import delimited
 from maxent._commands.tables.data_files import TableError, read_table
 from maxent._support import files
 
@@ -627,3 +628,30 @@ def test_a_pipe_can_be_read(tmp_path):
     table = read_table(pipe)
     writer.join()
     assert table.X.tolist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    "text, padded",
+    [
+        ("1,2,3\n10,20,0\n", False),
+        ("1.05,2,100\n0,0.01,1e-05\n", False),
+        ("01,2\n", True),
+        ("1,2\n1,+01\n", True),
+        ('1,"007"\n', True),
+        ("1; -03\n", True),
+        ("1 00\n", True),
+        ("0", False),
+        ("", False),
+    ],
+)
+def test_leading_zeros_are_found(text, padded):
+    assert (
+        delimited._may_be_padded(text) == padded == bool(delimited._PADDED.search(text))
+    )
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_breaks_of_all_systems(write, ends):
+    text = ends.join(["a,b,k", '1,"2",x', "", '3,4,"y', 'z"', ""])
+    table = read_table(write(text))
+    assert table.X.tolist() == [[1, 2], [3, 4]] and table.y.tolist() == ["x", "y\nz"]

@@ -1,0 +1,131 @@
+"""Sequences of two classes in two files, their cases and unknown letters."""
+
+import json
+
+import numpy as np
+import pytest
+from command_line import assert_one_sentence, pairs, read_rows
+
+from maxent import M3EMotifClassifier
+from maxent._inputs.letters import default_unknown, in_case_of
+from maxent._persistence.persistence import load
+
+MOTIF = ("--estimator", "motif", "--width", 4, "--set", "max_iter=50")
+AMINO = "ACDEFGHIKLMNPQRSTVWY"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files of strings with a motif, and without it, and the strings."""
+    rng = np.random.default_rng(0)
+    X = ["".join(x) for x in rng.choice(list("ACGT"), (40, 20))]
+    with_motif = [x[:9] + "TATA" + x[13:] for x in X[:20]]
+    for name, strings in (("pos", with_motif), ("neg", X[20:])):
+        lines = [f">{name}{i} chr{i % 3}\n{x}\n" for i, x in enumerate(strings)]
+        (tmp_path / f"{name}.fa").write_text("".join(lines))
+    return tmp_path / "pos.fa", tmp_path / "neg.fa", with_motif, X[20:]
+
+
+def test_two_files_are_two_classes(run, files, tmp_path):
+    pos, neg, X, others = files
+    model = tmp_path / "m"
+    code, out, _ = run("fit", pos, model, *MOTIF, "--negative", neg)
+    assert code == 0 and pairs(out)["classes"] == "negative (20), positive (20)"
+    assert pairs(out)["motif sought in"] == "positive"
+    y = np.repeat(["positive", "negative"], 20)
+    machine = load(model)
+    again = M3EMotifClassifier(**machine.get_params()).fit([*X, *others], y)
+    np.testing.assert_array_equal(again.coef_, machine.coef_)
+    code, out, err = run("evaluate", model, pos, "--negative", neg, "--json")
+    found = json.loads(out)
+    wrong = int(np.sum(machine.predict([*X, *others]) != y))
+    assert code == 0 and found["accuracy"]["count"] == 40 - wrong
+    code, out, err = run("predict", model, pos, "--negative", neg)
+    assert code == 0 and err.startswith(f"error: {wrong} of 40")
+    assert [row[0] for row in read_rows(out)[1:]][::20] == ["pos0", "neg0"]
+    assert run("predict", model, pos)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--negative", "pos.fa"], "is the data file itself"),
+        (["--negative", "neg.fa", "--positive", "a"], "leave one of them out"),
+        (["--negative", "none.fa"], "none.fa: No such file"),
+        (
+            ["--negative", "short.fa"],
+            "short.fa, line 1: the sequence 's' has 3 letters",
+        ),
+        (["--negative", "wrong.fa"], None),
+    ],
+)
+def test_wrong_second_files(run, files, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.fa").write_text(">s\nACG\n")
+    (tmp_path / "wrong.fa").write_text(">s\nACGT!ACG\n")
+    code, _, err = run("fit", "pos.fa", "m", *MOTIF, "--alphabet", "ACGT", *options)
+    assert code == 2
+    assert_one_sentence(err, "fit")
+    assert (words or "wrong.fa, line 1: the sequence 's' has the letter '!'") in err
+
+
+def test_one_class_names_the_remedy(run, files, tmp_path):
+    pos = files[0]
+    pos.write_text(pos.read_text().replace("chr1", "chr0").replace("chr2", "chr0"))
+    code, _, err = run("fit", pos, tmp_path / "m", *MOTIF)
+    assert code == 2 and "have the label 'chr0'" in err and "--negative FILE" in err
+    options = "--estimator", "outliers", "--negative", files[1]
+    code, _, err = run("fit", pos, tmp_path / "m", *options)
+    assert code == 2 and "--negative does not apply to the outliers" in err
+
+
+def test_soft_masked_letters_are_the_same_ones(run, files, tmp_path):
+    pos, neg, *_ = files
+    model, masked = tmp_path / "m", tmp_path / "masked.fa"
+    run("fit", pos, tmp_path / "plain", *MOTIF, "--negative", neg)
+    headers = iter(pos.read_text().splitlines())
+    masked.write_text(
+        "".join(
+            f"{h}\n{x[:5]}{x[5:12].lower()}{x[12:]}\n" for h, x in zip(headers, headers)
+        )
+    )
+    code, out, err = run("fit", masked, model, *MOTIF, "--negative", neg)
+    assert code == 0 and "20 of 40 sequences have lower-case bases" in err
+    np.testing.assert_array_equal(load(model).coef_, load(tmp_path / "plain").coef_)
+    assert run("predict", model, masked)[1] == run("predict", model, pos)[1]
+    code, out, err = run("fit", masked, model, *MOTIF, "--negative", neg, "--keep-case")
+    assert "alphabet" in out and "ACGTacgt" in out
+
+
+@pytest.mark.parametrize(
+    "letters, unknown",
+    [
+        ("ACGT", "NRYKMSWBDHV"),
+        ("ACGU", "NRYKMSWBDHV"),
+        ("acgt", "nrykmswbdhv"),
+        (AMINO, "X"),
+        (AMINO + "X", ""),
+        ("abcd", ""),
+        ("01", ""),
+        ("", ""),
+    ],
+)
+def test_unknown_letters_have_one_default(letters, unknown):
+    assert default_unknown(letters) == unknown
+    if unknown:  # one of them among many letters
+        counts = {**dict.fromkeys(letters, 50), unknown[0]: 1}
+        assert default_unknown(counts) == unknown
+
+
+@pytest.mark.parametrize(
+    "strings, alphabet, expected",
+    [
+        (["acGT" * 5, "Nn"], None, ["ACGT" * 5, "NN"]),
+        (["acGT"], "acgt", ["acgt"]),
+        (["acGT"], "ACGTacgt", ["acGT"]),
+        (["Hello"], None, ["Hello"]),
+        ([AMINO.lower()], None, [AMINO.lower()]),
+    ],
+)
+def test_only_bases_change_their_case(strings, alphabet, expected):
+    assert [*in_case_of(strings, alphabet)] == expected
