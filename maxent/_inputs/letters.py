@@ -32,8 +32,8 @@ def codes_beside(letters: Mapping[str, int]) -> str:
     ----------
     letters : dict of str to int
         Counts of letters, or of an alphabet one of each. Those of nucleic acids are
-        bases, of three kinds or more, and codes, and mostly bases; those of proteins are
-        amino acids, of fifteen kinds or more, and codes. Other alphabets have no codes.
+        bases, of three kinds or more, and codes, and mostly bases; those of proteins
+        are amino acids, of fifteen kinds or more, and codes. Others have no codes.
     """
     if is_nucleic(letters):
         return _in_cases(letters, CODES)

@@ -32,7 +32,7 @@ from maxent._support.frames import Names, column_names
 __all__ = [
     "MISSING",
     "Sequences",
-    "check_alphabet",
+    "check_letters",
     "decoded",
     "each_entry",
     "symbol_sequences",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def read_fasta(
-    path: PathLike | Iterable[PathLike], *, labels: bool = False, keep_case: bool = False
+    path: PathLike | Iterable[PathLike],
+    *,
+    labels: bool = False,
+    keep_case: bool = False,
 ) -> Bunch:
     """Read the sequences of FASTA or FASTQ files, with their identifiers and labels.
 
@@ -89,12 +92,14 @@ def read_fasta(
 
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
-        raise ValueError("path is empty; give the path of a file, or several in a list.")
+        raise ValueError(
+            "path is empty; give the path of a file, or several in a list."
+        )
     read = [_read(one) for one in paths]
     data = [text for found in read for text in found.sequences]
     if not keep_case and is_nucleic(counted(data)):
         data = [text.upper() for text in data]
-    targets = [
+    targets: list[Any] = [
         checked_labels(one, found, last_words(found))
         for one, found in zip(paths, read)
         if labels

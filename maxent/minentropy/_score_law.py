@@ -5,7 +5,8 @@ the convolution of the laws of the positions:
 
     f_j(s) = sum_a b_a f_(j-1)(s - k_(j,a)),      k_(j,a) = round(W[j, a] / step)
 
-A score differs from its rounded one by at most m step / 2.
+A score exceeds its rounded one by an amount between the sums of the least and of the
+largest rounding of each position, which bounds its tail by that of the rounded one.
 
 Source: Staden (1989), Methods for calculating the probabilities of finding patterns in
 sequences, CABIOS 5.
@@ -35,8 +36,9 @@ class ScoreLaw:
     ----------
     step : float
         Of the rounded weights.
-    error : float
-        Largest distance of a score from its rounded one, m step / 2.
+    excess : tuple of float
+        Least and largest amount by which a score exceeds its rounded one; they differ
+        by m steps at most.
     """
 
     def __init__(self, weights: FloatArray, background: FloatArray) -> None:
@@ -45,7 +47,8 @@ class ScoreLaw:
         self.step = spread / _CELLS if spread > 0 else 1.0
         shifts = np.rint((weights - low) / self.step).astype(np.intp)
         self._low = float(low.sum())
-        self.error = 0.5 * len(weights) * self.step if spread > 0 else 0.0
+        lost = weights - low - shifts * self.step
+        self.excess = float(lost.min(axis=1).sum()), float(lost.max(axis=1).sum())
         law = np.ones(1)
         for row in shifts:
             grown = np.zeros(len(law) + row.max())
@@ -57,11 +60,11 @@ class ScoreLaw:
 
     def bounds(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of P(score of random letters >= score) of every score."""
-        return self._tails(scores, self.error), self._tails(scores, -self.error)
+        least, largest = self.excess
+        return self._tails(scores - least), self._tails(scores - largest)
 
-    def _tails(self, scores: FloatArray, above: float) -> FloatArray:
-        """P(rounded score >= score + above) of every score."""
-        cells = (scores - self._low + above) / self.step
-        slack = np.copysign(_SLACK * np.maximum(1.0, np.abs(cells)), above)
-        first = np.ceil(cells + slack)
+    def _tails(self, scores: FloatArray) -> FloatArray:
+        """P(rounded score >= score) of every score."""
+        cells = (scores - self._low) / self.step
+        first = np.ceil(cells - _SLACK * np.maximum(1.0, np.abs(cells)))
         return self._tail[np.clip(first, 0, len(self._tail) - 1).astype(np.intp)]

@@ -279,8 +279,8 @@ def _rows(file, lines, at, size, name):
             break
         if row and len(row) != size:
             raise ValueError(
-                f"{file}, line {at + 1}: motif {name!r} has a row of {len(row)} numbers "
-                f"for {size} letters."
+                f"{file}, line {at + 1}: motif {name!r} has a row of {len(row)} "
+                f"numbers for {size} letters."
             )
         rows += [row] if row else []
         at += 1

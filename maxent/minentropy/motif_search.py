@@ -68,8 +68,8 @@ def find_motifs(
     -----
     The search is that of MEME and STREME: greedy, with the places of earlier motifs
     erased (Bailey, 2021, STREME). They get letters of the background and not unknown
-    ones, which would show the class of a sequence. The test judges each motif on sequences from which
-    it did not learn; it is not corrected for the number of motifs.
+    ones, which would show the class of a sequence. The test judges each motif on
+    sequences from which it did not learn, and is not corrected for their number.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def _halves(y):
         own = np.flatnonzero(y == label)
         if len(own) < _HELD_OUT:
             raise ValueError(
-                f"y has {len(own)} of the label {v.shown(label)}; {_HELD_OUT} sequences "
-                "of each class are needed, one of them to judge the motifs."
+                f"y has {len(own)} of the label {v.shown(label)}; {_HELD_OUT} "
+                "sequences of each class are needed, one of them to judge the motifs."
             )
         turn[own] = np.arange(len(own)) % _HELD_OUT
     held_out = turn == _HELD_OUT - 1

@@ -148,7 +148,7 @@ class Motif:
     p-values are of one place, whose letters are drawn independently from `background`.
     Weights are rounded to 1 / 2^17 of the range of the scores, which makes the law of
     the score a vector (Staden, 1989); the rounding is carried through, so that the
-    p-value is never below the exact one, and :meth:`p_values` gives the lower bound too.
+    p-value is never below the exact one. :meth:`p_values` gives the lower bound too.
 
     References
     ----------
@@ -166,9 +166,10 @@ class Motif:
     >>> motif.consensus
     'TATAAT'
     >>> X = {"a": "GGTATAATGG", "b": "GGATTATACC"}
-    >>> print(motif.scan(X, both_strands=True, threshold=1e-2).to_bed(), end="")
-    a	2	8	TATA	361	+	10.5651	0.000244141
-    b	2	8	TATA	202	-	6.49132	0.00952148
+    >>> bed = motif.scan(X, both_strands=True, threshold=1e-2).to_bed()
+    >>> print(bed.expandtabs(1), end="")
+    a 2 8 TATA 361 + 10.5628 0.000244141
+    b 2 8 TATA 361 - 10.5628 0.000244141
     """
 
     def __init__(
@@ -444,7 +445,9 @@ def _named(sequences, names):
 def _check_sums(name, rows):
     if not (np.isfinite(rows) & (rows >= 0)).all():
         i, j = np.argwhere(~(np.isfinite(rows) & (rows >= 0)))[0]
-        raise ValueError(f"{name} has the entry {rows[i, j]:g}; probabilities are >= 0.")
+        raise ValueError(
+            f"{name} has the entry {rows[i, j]:g}; probabilities are >= 0."
+        )
     sums = rows.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM)
     if len(wrong):

@@ -233,8 +233,8 @@ def with_alphabet(
 ) -> tuple[Any, str | None, str | None]:
     """The sequences, their alphabet and missing letters: those of strings are found.
 
-    The alphabet has their letters in sorted order, but for the missing ones. A single string is
-    refused; one that may be a path, and letters in a list, are left to
+    The alphabet has their letters in sorted order, but for the missing ones. A single
+    string is refused; one that may be a path, and letters in a list, are left to
     :func:`symbol_sequences` to refuse. A warning names bases in both cases, of which
     the lower one marks repeats in files of genomes.
     """

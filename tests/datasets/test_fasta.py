@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
+from maxent._inputs.letters import unknown_letters
 from maxent.datasets import make_planted_motifs, read_fasta
 from maxent.models import MarkovChain
 
@@ -49,3 +50,48 @@ def test_files_that_are_refused(tmp_path, text, labels, match):
     file = tmp_path / "a.fasta"
     file.write_text(text)
     refused(lambda: read_fasta(file, labels=labels), match)
+
+
+def test_several_files_and_cases(tmp_path):
+    one, two = tmp_path / "a.fa", tmp_path / "b.fa"
+    one.write_text(">s1 x\nacgtnACGTACG\n>s2 x\nACC\n")
+    two.write_text(">t1 y\nGGtt\n")
+    found = read_fasta([one, str(two)], labels=True)
+    assert found.data == ["ACGTNACGTACG", "ACC", "GGTT"]
+    assert found.files.tolist() == [str(one), str(one), str(two)]
+    assert found.ids.tolist() == ["s1", "s2", "t1"] and found.target.tolist() == [
+        *"xxy"
+    ]
+    kept = read_fasta([one, two], keep_case=True)
+    assert kept.data == ["acgtnACGTACG", "ACC", "GGtt"] and kept.target is None
+    proteins = ">p\nMKvlaaGIEDFW\n"
+    two.write_text(proteins)
+    assert read_fasta(two).data == ["MKvlaaGIEDFW"]
+    refused(lambda: read_fasta([]), "path is empty")
+
+
+@pytest.mark.parametrize(
+    "alphabet, codes",
+    [
+        ("ACGT", "NRYKMSWBDHV"),
+        ("acgu", "nrykmswbdhv"),
+        ("ACGTN", ""),  # N is a letter there
+        ("AB", ""),
+        ("01", ""),
+        ("ACDEFGHIKLMNPQRSTVWY", "XBZJ"),
+        (None, ""),
+    ],
+)
+def test_unknown_letters_by_default(alphabet, codes):
+    assert unknown_letters(None, alphabet) == codes
+    assert unknown_letters("?", alphabet) == "?"
+
+
+def test_models_pass_over_unknown_bases():
+    X = ["ACGTNACGGT", "GGRTACATTA"]
+    chain = MarkovChain.fit(X)
+    assert chain.alphabet == "ACGT" and chain == MarkovChain.fit(
+        X, missing=chain.missing
+    )
+    assert MarkovChain.fit(X, missing="").alphabet == "ACGNRT"
+    assert MarkovChain.fit(["AAAAAAAAAAAB", "AAA"]).alphabet == "AB"

@@ -34,6 +34,9 @@ NOTHING_TO_LEARN = {
         "HiddenMarkovEstimator MixtureDensity Mixtures select"
     ),
     "settings, and counts from counts": "TrustBall states_per_sequence",
+    "counts of what an estimator found": (
+        "Motif MotifPlaces find_motifs read_motifs write_motifs"
+    ),
     "files, headers, layouts": "get_include load save RowBlocks",
 }
 
