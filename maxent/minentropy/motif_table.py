@@ -275,7 +275,12 @@ class Motif:
         )
 
     def get_spec(self) -> dict[str, Any]:
-        """Return the arguments of the constructor."""
+        """Return the arguments of the constructor.
+
+        Returns
+        -------
+        dict
+        """
         names = "probabilities alphabet background name n_sites pseudo_count"
         return {n: vars(self)[n] for n in [*names.split(), "significance"]}
 
@@ -318,6 +323,10 @@ class Motif:
 
     def reverse_complement(self) -> Self:
         """Return the motif as read on the other strand.
+
+        Returns
+        -------
+        Motif
 
         Raises
         ------
