@@ -72,7 +72,7 @@ COUNTERPARTS = {
     },
 }
 # Parameter: word of a peer, and what to write in its place.
-WORDS = {
+WORDS: dict[str, dict[Any, str]] = {
     "solver": {
         **dict.fromkeys(
             ("lbfgs", "newton-cg", "newton-cholesky"),
@@ -132,10 +132,9 @@ def _refusal(cls, names):
     """Sentence about the first of some arguments that a class lacks, or None."""
     for base in cls.__mro__:
         table = COUNTERPARTS.get(base.__name__, {})
-        foreign = [name for name in names if name in table]
-        if foreign and foreign[0] not in inspect.signature(cls).parameters:
-            name = foreign[0]
-            return f"{cls.__name__} has no parameter {name!r}; {table[name]}."
+        for name in names:
+            if name in table and name not in inspect.signature(cls).parameters:
+                return f"{cls.__name__} has no parameter {name!r}; {table[name]}."
     return None
 
 
