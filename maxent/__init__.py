@@ -52,6 +52,8 @@ _HOMES = {
         "M3EMotifClassifier",
     ),
     "models": ("HiddenMarkovEstimator", "MixtureDensity"),
+    "_interchange.libsvm": ("to_libsvm",),
+    "_interchange.onnx_graphs": ("register_onnx_converters", "to_onnx"),
     "_partitions.row_blocks": ("RowBlocks",),
     "_persistence.persistence": ("load", "save"),
     "_support.headers": ("get_include",),
@@ -68,6 +70,11 @@ if TYPE_CHECKING:
         latent as latent,
         minentropy as minentropy,
         models as models,
+    )
+    from maxent._interchange.libsvm import to_libsvm as to_libsvm
+    from maxent._interchange.onnx_graphs import (
+        register_onnx_converters as register_onnx_converters,
+        to_onnx as to_onnx,
     )
     from maxent._partitions.row_blocks import RowBlocks as RowBlocks
     from maxent._persistence.persistence import (

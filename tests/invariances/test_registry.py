@@ -37,7 +37,9 @@ NOTHING_TO_LEARN = {
     "counts of what an estimator found": (
         "Motif MotifPlaces find_motifs read_motifs write_motifs"
     ),
-    "files, headers, layouts": "get_include load save RowBlocks",
+    "files, headers, layouts": (
+        "get_include load save RowBlocks register_onnx_converters to_libsvm to_onnx"
+    ),
 }
 
 
