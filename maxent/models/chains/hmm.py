@@ -22,7 +22,6 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
-    hmmlearn,
     warn_of_short,
     with_alphabet,
 )
@@ -405,21 +404,3 @@ class CategoricalHMM(HiddenMarkovModel):
         """
         check_kind(model, "CategoricalHMM", "emissionprob_")
         return cls(model.startprob_, model.transmat_, model.emissionprob_, alphabet)
-
-    def to_hmmlearn(self) -> Any:
-        """This model as an ``hmmlearn.hmm.CategoricalHMM``.
-
-        Returns
-        -------
-        hmmlearn.hmm.CategoricalHMM
-            Fitted, with hmmlearn's default settings.
-
-        Raises
-        ------
-        ImportError
-            If hmmlearn is not installed.
-        """
-        out = hmmlearn().CategoricalHMM(self.n_states, n_features=self.n_symbols)
-        out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
-        out.emissionprob_ = np.array(self.emission.prob)
-        return out
