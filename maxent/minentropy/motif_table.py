@@ -16,6 +16,7 @@ from maxent._inputs.sequence_files import identifiers, read_records
 from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.files import whole_file
+from maxent._support.tables import HtmlTable
 from maxent._support.typing import FloatArray, PathLike
 from maxent.minentropy._score_law import ScoreLaw
 
@@ -99,7 +100,7 @@ def _word(name):
     return words[0] if words else "."
 
 
-class Motif:
+class Motif(HtmlTable):
     """A motif: probabilities of the letters at each of its positions.
 
     The score of a place is the sum of the log-odds of its letters against a background
@@ -283,6 +284,9 @@ class Motif:
         """
         names = "probabilities alphabet background name n_sites pseudo_count"
         return {n: vars(self)[n] for n in [*names.split(), "significance"]}
+
+    def _shown_in_table(self):
+        return {"consensus": self.consensus} | self.get_spec()
 
     def __repr__(self) -> str:
         return (
