@@ -57,6 +57,7 @@ _HOMES = {
     "_partitions.row_blocks": ("RowBlocks",),
     "_persistence.persistence": ("load", "save"),
     "_support.headers": ("get_include",),
+    "_support.versions": ("show_versions",),
     "_version": ("__version__",),
 }
 
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
         save as save,
     )
     from maxent._support.headers import get_include as get_include
+    from maxent._support.versions import show_versions as show_versions
     from maxent._version import __version__ as __version__
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,

@@ -81,14 +81,11 @@ def to_libsvm(estimator: Any, path: PathLike | None = None) -> str:
     >>> import maxent
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [0, 0, 1]
     >>> model = maxent.MEDClassifier("linear", margin="hinge").fit(X, y)
-    >>> print(maxent.to_libsvm(model).split("SV")[0], end="")
+    >>> print(maxent.to_libsvm(model).split("rho")[0], end="")
     svm_type c_svc
     kernel_type linear
     nr_class 2
     total_sv 1
-    rho 1
-    label 1 0
-    nr_sv 1 0
     """
     machine = machine_of(estimator)
     if machine.kind == "scores":

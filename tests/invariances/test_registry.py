@@ -38,7 +38,8 @@ NOTHING_TO_LEARN = {
         "Motif MotifPlaces find_motifs read_motifs write_motifs"
     ),
     "files, headers, layouts": (
-        "get_include load save RowBlocks register_onnx_converters to_libsvm to_onnx"
+        "get_include load save RowBlocks register_onnx_converters to_libsvm to_onnx "
+        "show_versions"
     ),
 }
 
