@@ -320,9 +320,13 @@ class M3EMotifClassifier(MinEntropyBase):
         """
         if not _is_range(self.width):
             return self._learn(X, y, sample_weight, hidden_mask)
-        scores = self._choose_width(X, y, sample_weight, hidden_mask)
-        self._chosen_width = max(scores, key=scores.__getitem__)  # the first of equals
-        self._learn(X, y, sample_weight, hidden_mask)
+        try:
+            scores = self._choose_width(X, y, sample_weight, hidden_mask)
+            # the first of equals
+            self._chosen_width = max(scores, key=scores.__getitem__)
+            self._learn(X, y, sample_weight, hidden_mask)
+        finally:
+            vars(self).pop("_chosen_width", None)
         self.width_scores_ = scores
         return self
 
@@ -366,6 +370,11 @@ class M3EMotifClassifier(MinEntropyBase):
     def _width_of_fit(self):
         """The width that `fit` has chosen, or is given."""
         if _is_range(self.width):
+            if "_chosen_width" not in vars(self):
+                raise ValueError(
+                    f"width={v.shown(self.width)} is a range, of which fit alone "
+                    "chooses; give one width."
+                )
             return self._chosen_width
         return v.check_count("width", self.width)
 

@@ -12,6 +12,7 @@ from maxent.datasets import make_planted_motifs
 from maxent.minentropy import (
     M3EMotifClassifier,
     Motif,
+    alpha_path,
     find_motifs,
     read_motifs,
     write_motifs,
@@ -295,6 +296,11 @@ def test_width_by_held_out_score(tmp_path):
 def test_ranges_that_are_refused(width, options, match):
     options = {"y": [0, 1] * 4, **options}
     refused(lambda: M3EMotifClassifier(width).fit(["ACGTACGT"] * 8, **options), match)
+
+
+def test_paths_take_one_width():
+    model = M3EMotifClassifier((2, 4), init="path")
+    refused(lambda: alpha_path(model, ["ACGT"] * 4, [0, 1] * 2, [0.0]), "of which fit")
 
 
 def test_several_motifs():
