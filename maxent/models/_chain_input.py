@@ -246,15 +246,15 @@ def with_alphabet(
             "expected. Write [X] if there is one only."
         )
     if given or is_partitioned(sequences):
-        return sequences, alphabet, missing
+        return sequences, alphabet, unknown_letters(missing, alphabet)
     if isinstance(sequences, os.PathLike):
         sequences = read_sequences(sequences)[1]
     listed = isinstance(sequences, (list, tuple)) or getattr(sequences, "ndim", 0) == 1
     strings = list(sequences) if listed else []
     if not all(isinstance(one, str) and len(one) for one in strings):
-        return sequences, None, missing
+        return sequences, None, missing or ""
     if max(map(len, strings), default=0) < 2:
-        return sequences, None, missing
+        return sequences, None, missing or ""
     missing = unknown_letters(missing, None, strings)
     letters = sorted(set().union(*strings) - set(missing))
     twice = in_both_cases(letters)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from refusals import refused
 
+from maxent import load, save
 from maxent._inputs.letters import unknown_letters
 from maxent.datasets import make_planted_motifs, read_fasta
-from maxent.models import MarkovChain
+from maxent.models import CategoricalHMM, MarkovChain
 
 TEXT = "; made\n>s1 of a plant\nACGTN\nA C\n\n>\nGGA\n>s3 a fish\nAC\n"
 
@@ -95,3 +96,13 @@ def test_models_pass_over_unknown_bases():
     )
     assert MarkovChain.fit(X, missing="").alphabet == "ACGNRT"
     assert MarkovChain.fit(["AAAAAAAAAAAB", "AAA"]).alphabet == "AB"
+
+
+@pytest.mark.parametrize("alphabet", ["AC", "ACGT", None])
+def test_fits_store_the_letters_that_files_return(alphabet, tmp_path):
+    X = ["AACCAC", "ACCCAA"] if alphabet == "AC" else ["ACGTAC", "GGTACA"]
+    for data in (X, [[0, 1, 0], [1, 1]] if alphabet is None else X):
+        model = CategoricalHMM.fit(data, 1, alphabet=alphabet, random_state=0)
+        assert isinstance(model.missing, str)
+        save(model, tmp_path / "m.npz")
+        assert load(tmp_path / "m.npz") == model
