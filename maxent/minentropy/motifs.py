@@ -326,7 +326,7 @@ class M3EMotifClassifier(MinEntropyBase):
             self._chosen_width = max(scores, key=scores.__getitem__)
             self._learn(X, y, sample_weight, hidden_mask)
         finally:
-            vars(self).pop("_chosen_width", None)
+            self.__dict__.pop("_chosen_width", None)
         self.width_scores_ = scores
         return self
 
