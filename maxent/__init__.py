@@ -54,9 +54,12 @@ _HOMES = {
         "M3EMotifClassifier",
     ),
     "models": ("HiddenMarkovEstimator", "MixtureDensity"),
+    "_interchange.libsvm": ("to_libsvm",),
+    "_interchange.onnx_graphs": ("register_onnx_converters", "to_onnx"),
     "_partitions.row_blocks": ("RowBlocks",),
     "_persistence.persistence": ("load", "save"),
     "_support.headers": ("get_include",),
+    "_support.versions": ("show_versions",),
     "_version": ("__version__",),
 }
 
@@ -71,12 +74,18 @@ if TYPE_CHECKING:
         minentropy as minentropy,
         models as models,
     )
+    from maxent._interchange.libsvm import to_libsvm as to_libsvm
+    from maxent._interchange.onnx_graphs import (
+        register_onnx_converters as register_onnx_converters,
+        to_onnx as to_onnx,
+    )
     from maxent._partitions.row_blocks import RowBlocks as RowBlocks
     from maxent._persistence.persistence import (
         load as load,
         save as save,
     )
     from maxent._support.headers import get_include as get_include
+    from maxent._support.versions import show_versions as show_versions
     from maxent._version import __version__ as __version__
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,

@@ -166,8 +166,8 @@ SEQUENCES = {
         *("sequences[0]", "'A'", "alphabet='ACG'"),
     ),
     "letter outside the alphabet": (
-        *(sequences("ACG", "ACGN", alphabet="ACGT"), E),
-        *("sequences[1][3]", "'N'", "missing="),
+        *(sequences("ACG", "ACGE", alphabet="ACGT"), E),
+        *("sequences[1][3]", "'E'", "missing="),
     ),
     "fractions for codes": (
         *(sequences([0.5, 1.0]), E),

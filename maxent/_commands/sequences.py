@@ -25,9 +25,9 @@ from maxent._commands.training import (
 )
 from maxent._inputs.letters import (
     counted,
-    default_unknown,
     in_both_cases,
     in_case_of,
+    unknown_letters,
 )
 from maxent._inputs.sequence_files import (
     checked_labels,
@@ -433,7 +433,7 @@ def _alphabet_of(args, X, alphabet, unknown):
     """
     counts = counted(X)
     if unknown is None:
-        unknown = default_unknown(counts if alphabet is None else alphabet)
+        unknown = unknown_letters(None, alphabet, X)
         found = [f"{a} ({counts[a]})" for a in unknown if counts[a]]
         if found:
             tell(

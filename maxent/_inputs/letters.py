@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 BASES = "ACGTU"
 CODES = "NRYKMSWBDHV"  # of IUPAC: any base, or one of two or three
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-ACIDS_AND_CODES = AMINO_ACIDS + "BJOUZ*-"
-_MOST_ACIDS = 15  # of the twenty, in the letters of proteins
+AMINO_CODES = "XBZJ"  # of IUPAC: any amino acid, or one of two
 _MOSTLY = 0.9  # share of bases in the letters of nucleic acids, at least
+_BASE_KINDS = 3  # of bases that nucleic acids have, at least
+_AMINO_KINDS = 15  # of amino acids that proteins have, at least
 
 
 def counted(strings: Iterable[str]) -> Counter[str]:
@@ -25,53 +26,65 @@ def counted(strings: Iterable[str]) -> Counter[str]:
 
 
 def codes_beside(letters: Mapping[str, int]) -> str:
-    """Codes of unknown bases, in the cases of the letters; none of other alphabets.
+    """Codes of unknown bases or amino acids, in the cases of the letters.
 
     Parameters
     ----------
     letters : dict of str to int
         Counts of letters, or of an alphabet one of each. Those of nucleic acids are
-        bases and codes only, and mostly bases.
+        bases, of three kinds or more, and codes, and mostly bases; those of proteins
+        are amino acids, of fifteen kinds or more, and codes. Others have no codes.
     """
+    if is_nucleic(letters):
+        return _in_cases(letters, CODES)
+    kinds = {a.upper() for a in letters}
+    amino = kinds & {*AMINO_ACIDS}
+    if kinds <= {*AMINO_ACIDS, *AMINO_CODES} and len(amino) >= _AMINO_KINDS:
+        return _in_cases(letters, AMINO_CODES)
+    return ""
+
+
+def is_nucleic(letters: Mapping[str, int]) -> bool:
+    """True of counts of bases and their codes only, and mostly of bases."""
     bases = sum(n for a, n in letters.items() if a.upper() in BASES)
-    known = all(a.upper() in BASES + CODES for a in letters)
-    if not known or bases < _MOSTLY * sum(letters.values()) or not bases:
-        return ""
-    cases = (str.isupper, CODES), (str.islower, CODES.lower())
-    return "".join(codes for has, codes in cases if any(map(has, letters)))
+    kinds = {a.upper() for a in letters}
+    known = kinds <= {*BASES, *CODES} and len(kinds & {*BASES}) >= _BASE_KINDS
+    return known and bases >= _MOSTLY * sum(letters.values())
+
+
+def _in_cases(letters, codes):
+    cases = (str.isupper, codes), (str.islower, codes.lower())
+    return "".join(found for has, found in cases if any(map(has, letters)))
+
+
+def unknown_letters(
+    missing: str | None, alphabet: str | None, strings: Iterable[str] = ()
+) -> str:
+    """The letters that stand for an unknown one.
+
+    Parameters
+    ----------
+    missing : str or None
+        As a user gives them; None takes the codes that IUPAC has beside the letters.
+    alphabet : str or None
+        The letters; without one those of `strings`. What it has is a letter itself.
+    strings : iterable of str, optional
+
+    Returns
+    -------
+    str
+        N, R, Y, ... of DNA and RNA, X, B, Z and J of proteins, none of others.
+    """
+    if missing is not None:
+        return missing
+    letters = counted(strings) if alphabet is None else counted([alphabet])
+    return "".join(a for a in codes_beside(letters) if a not in (alphabet or ""))
 
 
 def in_both_cases(letters: Iterable[str]) -> list[str]:
     """The letters in upper case that are there in lower case too."""
     letters = {*letters}
     return sorted(a for a in letters if a.isupper() and a.lower() in letters)
-
-
-def default_unknown(letters: Mapping[str, int] | str | None) -> str:
-    """Letters that stand for an unknown one where nobody says which do.
-
-    Of nucleic acids these are N and the other codes of IUPAC, of proteins X, of others
-    none.
-
-    Parameters
-    ----------
-    letters : dict of str to int, str or None
-        Counts of the letters that occur, or an alphabet, whose letters are none of
-        those.
-    """
-    if not letters:
-        return ""
-    if isinstance(letters, str):
-        codes = codes_beside(dict.fromkeys(letters, 1))
-        rest = "".join(a for a in codes if a not in letters)
-        return rest or ("X" if "X" not in letters and _of_proteins(letters) else "")
-    return codes_beside(letters) or ("X" if _of_proteins(letters) else "")
-
-
-def _of_proteins(letters: Iterable[str]) -> bool:
-    """True if most of the twenty amino acids are there, and X at most beside them."""
-    found = {*letters} - {"X"}
-    return len(found & {*AMINO_ACIDS}) >= _MOST_ACIDS and found <= {*ACIDS_AND_CODES}
 
 
 def in_case_of(
@@ -97,7 +110,7 @@ def in_case_of(
     counts: Counter[str] = Counter()
     for letter, n in counted(strings).items():
         counts[letter.upper()] += n
-    if not codes_beside(counts):
+    if not is_nucleic(counts):
         return strings
     return [change(text) for text in strings]
 

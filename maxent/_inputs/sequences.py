@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.letters import unknown_letters
 from maxent._inputs.sequence_files import read_sequences
 from maxent._inputs.sequence_layout import (
     Sequences,
@@ -31,7 +32,7 @@ from maxent._support.frames import Names, column_names
 __all__ = [
     "MISSING",
     "Sequences",
-    "check_alphabet",
+    "check_letters",
     "decoded",
     "each_entry",
     "symbol_sequences",
@@ -51,7 +52,7 @@ def symbol_sequences(
     *,
     alphabet: str | None = None,
     n_symbols: int | None = None,
-    missing: str = "",
+    missing: str | None = "",
     name: str = "sequences",
 ) -> Sequences:
     """Sequences of codes 0, 1, ...
@@ -68,8 +69,9 @@ def symbol_sequences(
         The letters, in the order of their codes.
     n_symbols : int, optional
         Codes must be below it; the alphabet's size where there is one.
-    missing : str, default=""
-        Letters that stand for a missing observation, such as "N" in DNA.
+    missing : str or None, default=""
+        Letters that stand for a missing observation, such as "N" in DNA; None takes
+        those of :func:`~.letters.unknown_letters`.
     name : str, default="sequences"
         What messages call the data.
 
@@ -84,7 +86,7 @@ def symbol_sequences(
         letters outside the alphabet, and a pair (array, lengths); sequence and place
         are named.
     """
-    alphabet = check_alphabet(alphabet, missing)
+    alphabet, missing = check_letters(alphabet, missing)
     if isinstance(sequences, os.PathLike):
         sequences = read_sequences(sequences)[1]
     if isinstance(sequences, str):
@@ -114,11 +116,11 @@ def _is_table(data: Any) -> bool:
     return whole and data.dtype.kind in "iu"
 
 
-def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
-    """The letters, each of them once; none of them stands for a missing one."""
+def check_letters(alphabet: str | None, missing: str | None) -> tuple[str | None, str]:
+    """The letters, each once, and those that stand for a missing one, found if None."""
     if alphabet is None:
-        return None
-    if not isinstance(missing, str):
+        return None, missing or ""
+    if not isinstance(missing, str | None):
         raise ValueError(
             f"missing={v.shown(missing)} must be a string of letters, such as 'N'."
         )
@@ -126,13 +128,14 @@ def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
         raise ValueError(
             f"alphabet={v.shown(alphabet)} must be a string of letters, such as 'ACGT'."
         )
+    missing = unknown_letters(missing, alphabet)
     twice = [a for i, a in enumerate(alphabet) if a in alphabet[:i] or a in missing]
     if twice:
         raise ValueError(
             f"alphabet={v.shown(alphabet)} has the letter {twice[0]!r} twice, or "
             "`missing` has it too; give every letter one meaning."
         )
-    return alphabet
+    return alphabet, missing
 
 
 def decoded(codes: NDArray[np.intp], alphabet: str) -> str:

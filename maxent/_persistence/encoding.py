@@ -5,7 +5,8 @@ an object with one key that says what it is: ``__float__`` (nan, inf, -inf),
 ``__scalar__`` (NumPy scalars), ``__tuple__``, ``__dict__`` (pairs), ``__array__``,
 ``__csr__``, ``__class__`` (of a fixed registry), ``__value__`` (such a class and its
 specification), ``__estimator__`` (one of a fixed registry, its parameters and fitted
-state).
+state); inside transformers of scikit-learn also ``__slice__``, ``__dtype__``,
+``__type__`` (of numbers and text) and ``__objects__`` (an array of other values).
 Decoding builds these from data and calls nothing that the data names, but for the
 classes of that registry.
 """
@@ -18,6 +19,7 @@ import numpy as np
 __all__ = ["MAX_NDIM", "Decoder", "Encoder", "is_portable"]
 
 MAX_NDIM = 8
+_BUILTIN = {cls.__name__: cls for cls in (bool, int, float, str, object)}
 _ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
 
 
@@ -39,11 +41,15 @@ class Encoder:
     state_of : callable(estimator), optional
         Name, parameters and fitted attributes of an estimator inside another, as a
         pipeline has them; None for what is no estimator.
+    foreign : collection of str, optional
+        Names of the estimators that are of another library.
     """
 
-    def __init__(self, registry, state_of=None):
+    def __init__(self, registry, state_of=None, foreign=()):
         self.registry = registry
         self.state_of = state_of
+        self.foreign = foreign
+        self._depth = 0  # of estimators of another library around a value
         self.arrays = {}
 
     def mapping(self, values, label):
@@ -98,15 +104,24 @@ class Encoder:
         state = None if self.state_of is None else self.state_of(value)
         if state is not None:
             inside = f"{{}} of {state[0]}, {what}"
+            self._depth += state[0] in self.foreign
             encoded = [self.mapping(part, inside) for part in state[1:]]
+            self._depth -= state[0] in self.foreign
             return {"__estimator__": [state[0], *encoded]}
+        if self._depth:
+            plain = self._foreign(value, what)
+            if plain is not None:
+                return plain
         if cls.__module__.startswith("scipy.sparse"):
             return self._sparse(value, what)
         if callable(value) and not isinstance(value, type):
             name = getattr(value, "__qualname__", cls.__qualname__)
+            remedy = 'fit with kernel="precomputed" or with a named kernel'
+            if self._depth:
+                remedy = "skops.io.dump saves such pipelines"
             raise TypeError(
                 f"{what} is the function {name}, and functions cannot be saved without "
-                'pickle; fit with kernel="precomputed" or with a named kernel'
+                f"pickle; {remedy}"
             )
         remedy = (
             "numbers, strings, None, arrays, CSR matrices, lists, tuples and dicts can "
@@ -118,6 +133,19 @@ class Encoder:
             f"{what} is of type {cls.__module__}.{cls.__qualname__}, which a model "
             f"file cannot hold; {remedy}"
         )
+
+    def _foreign(self, value, what):
+        """Values that transformers of scikit-learn have besides; None for others."""
+        if isinstance(value, slice):
+            ends = value.start, value.stop, value.step
+            return {"__slice__": [self.value(end, what) for end in ends]}
+        if isinstance(value, np.dtype):
+            return {"__dtype__": value.str}
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return {"__type__": np.dtype(value).str}
+        if isinstance(value, type) and _BUILTIN.get(value.__name__) is value:
+            return {"__type__": value.__name__}
+        return None
 
     def _is_known(self, cls):
         """True of a class of the registry."""
@@ -145,6 +173,10 @@ class Encoder:
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError(f"{what} is a masked array; save its data and its mask")
         strings = array.dtype == object
+        items = array.ravel().tolist() if strings and self._depth else []
+        if not all(isinstance(item, str) for item in items):
+            encoded = [self.value(item, what) for item in items]
+            return {"__objects__": [list(array.shape), encoded]}
         if strings:
             array = _as_unicode(array, what)
         dtype = _portable_dtype(array.dtype, what)
@@ -260,10 +292,27 @@ class Decoder:
             return self._value(content)
         if tag == "__class__":
             return self.class_of(content)
+        if tag in ("__slice__", "__dtype__", "__type__", "__objects__"):
+            return self._foreign(tag, content)
         if tag == "__estimator__" and self.make_estimator is not None:
             name, params, fitted = content
             return self.make_estimator(name, self.mapping(params), self.mapping(fitted))
         raise ValueError(f"an entry of the metadata is of the unknown kind {tag!r}")
+
+    def _foreign(self, tag, content):
+        if tag == "__slice__":
+            start, stop, step = map(self.value, content)
+            return slice(start, stop, step)
+        if tag == "__type__" and content in _BUILTIN:
+            return _BUILTIN[content]
+        if tag == "__objects__":
+            shape, items = content
+            flat = np.empty(len(items), dtype=object)
+            for i, item in enumerate(items):
+                flat[i] = self.value(item)
+            return flat.reshape(shape)
+        dtype = np.dtype(str(content))
+        return dtype if tag == "__dtype__" else dtype.type
 
     def _value(self, content):
         name, spec = content

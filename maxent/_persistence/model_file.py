@@ -74,6 +74,8 @@ class ModelFile:
         their specifications, dicts.
     checksum : str
         SHA-256 in hexadecimal.
+    sklearn_version : str or None
+        Of scikit-learn, if the file has transformers of it.
     """
 
     class_name: str
@@ -83,6 +85,7 @@ class ModelFile:
     fitted: dict[str, Any]
     extra: dict[str, Any]
     checksum: str
+    sklearn_version: str | None = None
 
 
 def write_model(
@@ -92,6 +95,7 @@ def write_model(
     fitted: dict[str, Any],
     extra: dict[str, Any],
     encoder: Encoder,
+    sklearn_version: str | None = None,
 ) -> None:
     """Write what a :class:`ModelFile` holds, whole or not at all.
 
@@ -103,6 +107,8 @@ def write_model(
         Of the class, as in :class:`ModelFile`.
     encoder : Encoder
         Without arrays yet: those of the file are added.
+    sklearn_version : str, optional
+        If transformers of scikit-learn are inside.
     """
     metadata = {
         "format": FORMAT,
@@ -114,6 +120,8 @@ def write_model(
         "extra": encoder.mapping(extra, "extra entry {}"),
         "arrays": list(encoder.arrays),
     }
+    if sklearn_version is not None:
+        metadata["sklearn_version"] = sklearn_version
     text = json.dumps(metadata, allow_nan=False, separators=(",", ":"))
     if len(text) > MAX_METADATA_BYTES:
         raise ValueError(
@@ -210,6 +218,7 @@ def _read_archive(
         fitted=decoder.mapping(metadata["fitted"]),
         extra=decoder.mapping(metadata["extra"]),
         checksum=digest.hex(),
+        sklearn_version=metadata.get("sklearn_version"),
     )
     for name in model.fitted:
         if not FITTED_NAME.match(name):

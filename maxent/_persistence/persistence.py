@@ -22,6 +22,15 @@ from maxent._persistence.calibrated import (
     restore_calibrated,
 )
 from maxent._persistence.encoding import Encoder
+from maxent._persistence.foreign_steps import (
+    FOREIGN,
+    foreign_state,
+    has_foreign,
+    installed_version,
+    restore_foreign,
+    steps_of,
+    warn_of_version,
+)
 from maxent._persistence.model_file import (
     FITTED_NAME,
     FORMAT_VERSION,
@@ -64,8 +73,9 @@ def save(
     ----------
     estimator : estimator, model, family or other value
         Fitted instance of an estimator of this package, a scikit-learn pipeline of
-        such, or its CalibratedClassifierCV of one, with method="sigmoid"; or a value,
-        such as a CategoricalHMM or a batch of a family.
+        such and of scikit-learn's scalers, imputers, encoders, vectorizers, PCA,
+        ColumnTransformer and FeatureUnion, or its CalibratedClassifierCV of one, with
+        method="sigmoid"; or a value, such as a CategoricalHMM or a batch of a family.
     path : str or path-like
         Written as given; no suffix is added.  An existing file is replaced only
         after the new one is complete on disk.
@@ -87,15 +97,18 @@ def save(
     ValueError
         With `compact`, for a kernel that needs the training rows to predict.
     TypeError
-        If its class is not in the registry, or a value cannot be stored without
-        pickle: a kernel function, a random generator, an array of Python objects.
+        If its class, or that of a step, which is named, is not in the registry, or a
+        value cannot be stored without pickle: a kernel function, a random generator, an
+        array of Python objects.
 
     Notes
     -----
     Saved are ``get_params(deep=False)`` and the attributes whose names end in ``_``
     and do not start with it; of a value its parameters and `feature_names`, without
     its `fit_result`. Output settings (``set_output``) and metadata requests are not.
-    Numbers keep every bit; enumeration members become their values.
+    Numbers keep every bit; enumeration members become their values. Of scikit-learn's
+    transformers everything but metadata requests is saved, with scikit-learn's version;
+    columns that a function chose are saved as the columns that it chose.
 
     Without `compact` the file of a kernel machine holds its support vectors, which are
     rows of the training data.
@@ -121,13 +134,13 @@ def save(
     if state is None:
         raise _cannot_save(estimator)
     class_name, params, fitted = state
-    if class_name == "Pipeline":
-        _check_steps(estimator)
+    _check_steps(estimator, estimator)
     check_path(path)
     if class_name in CLASSES:
         check_is_fitted(estimator)
-    encoder = Encoder(VALUES, partial(_state_of, compact=compact))
-    write_model(path, class_name, params, fitted, extra or {}, encoder)
+    encoder = Encoder(VALUES, partial(_state_inside, compact=compact), FOREIGN)
+    version = installed_version() if has_foreign(estimator) else None
+    write_model(path, class_name, params, fitted, extra or {}, encoder, version)
 
 
 def _cannot_save(estimator: Any) -> TypeError:
@@ -145,17 +158,19 @@ def _cannot_save(estimator: Any) -> TypeError:
     return _not_saved(estimator, remedy)
 
 
-def _check_steps(pipeline: Any) -> None:
-    """Refuse a pipeline with a step that no model file holds."""
-    for name, step in pipeline.steps:
-        if step in (None, "passthrough") or _state_of(step) is not None:
-            continue
-        raise _not_saved(
-            pipeline,
-            f"its step {name!r}, {type(step).__name__}, is of another library, which a "
-            "model file cannot hold; save the step of maxent alone, as pipeline[-1], "
-            "and keep the numbers of the others in extra=",
-        )
+def _check_steps(pipeline: Any, estimator: Any, path: str = "") -> None:
+    """Refuse a pipeline with a step, of any depth, that no model file holds."""
+    for name, step in steps_of(estimator):
+        where = f"{path}{name}"
+        if not isinstance(step, (str, type(None))) and _state_inside(step) is None:
+            raise _not_saved(
+                pipeline,
+                f"its step {where!r}, {type(step).__name__}, is of another library, "
+                "and none of the scalers, imputers, encoders and vectorizers of scikit-"
+                "learn that model files hold; skops.io.dump saves such pipelines, or "
+                "save the step of maxent alone, as pipeline[-1]",
+            )
+        _check_steps(pipeline, step, f"{where}__")
 
 
 def _not_saved(estimator: Any, remedy: str) -> TypeError:
@@ -195,7 +210,8 @@ def load(path: PathLike, *, return_extra: bool = False) -> Any:
     Warns
     -----
     UserWarning
-        Without `return_extra`, if the command line changed the features before the
+        If steps of scikit-learn were written with another minor version of it. Without
+        `return_extra`, if the command line changed the features before the
         estimator was fitted: it then wants rows that are changed in the same way.
     """
     model = read_model(path, make=_make_value, make_estimator=_make_estimator)
@@ -207,6 +223,7 @@ def load(path: PathLike, *, return_extra: bool = False) -> Any:
             f"{os.fspath(path)}: {error}; the file was written by maxent "
             f"{model.maxent_version}, load it with that version"
         ) from None
+    warn_of_version(os.fspath(path), model.sklearn_version)
     if return_extra:
         return estimator, model.extra
     changed = _changes_of_features(model.extra)
@@ -251,6 +268,13 @@ def _state_of(
     return name, estimator.get_params(deep=False), fitted
 
 
+def _state_inside(
+    estimator: Any, compact: bool = False
+) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """State of an estimator inside another, which may be one of scikit-learn."""
+    return _state_of(estimator, compact) or foreign_state(estimator)
+
+
 def _value_state(value: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
     """State of a value: its specification takes the place of the parameters."""
     name = type(value).__name__
@@ -272,6 +296,11 @@ def _make_bare_value(name: str, spec: dict[str, Any], fitted: dict[str, Any]) ->
 
 def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """Estimator of the registry from its parameters and fitted attributes."""
+    if name in FOREIGN:
+        try:
+            return restore_foreign(name, params, fitted)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{name} cannot be restored ({error})") from None
     if name not in CLASSES:
         raise ModelFileError(f"it holds the unknown class {str(name)[:60]!r}")
     cls = resolve_class(name)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from maxent._support.counterparts import Counterparts
 from maxent._support.progress import CallbacksMixin
 from maxent._support.registry import rebuilt
 from maxent._support.validation import check_bool, shown
@@ -19,7 +20,7 @@ from maxent._support.validation import check_bool, shown
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
-class FittedState:
+class FittedState(Counterparts):
     """Mixin of estimators: missing fitted attributes are errors that name them."""
 
     # hidden from type checkers, which would take every misspelled name for a good one

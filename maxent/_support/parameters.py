@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxent._support.counterparts import counterpart
 from maxent._support.typing import Bias, FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process on systems that refuse them
@@ -44,7 +45,11 @@ def unknown(
     """Error for a value that is none of the allowed words."""
     words = list(words)
     menu = ", ".join(repr(word) for word in words)
-    hint = closest(value, words) if isinstance(value, str) else ""
+    said = counterpart(name, value)
+    if said:
+        hint = f" {said[0].upper()}{said[1:]}."
+    else:
+        hint = closest(value, words) if isinstance(value, str) else ""
     return ValueError(
         f"{name}={shown(value)} is not known; use one of {menu}{more}.{hint}"
     )
@@ -66,6 +71,8 @@ def not_this(name: str, value: Any, rule: str) -> ValueError:
         )
     elif isinstance(value, float) and value.is_integer() and "integer" in rule:
         hint = f" It is a float: pass {int(value)}."
+    elif counterpart(name, value):
+        hint = f" {counterpart(name, value)}"
     return ValueError(f"{name}={shown(value)} must be {rule}.{hint}")
 
 

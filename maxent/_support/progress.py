@@ -1,10 +1,15 @@
-"""Progress of a fit: lines of `verbose`, and the tasks of scikit-learn's callbacks."""
+"""Progress of a fit: lines of `verbose`, the logger, and scikit-learn's callbacks.
+
+The logger "maxent" gets what `verbose` prints, whether it prints or not: how fits ended
+at level INFO, what is reached on the way at DEBUG. It has no handler that shows it.
+"""
 
 from __future__ import annotations
 
 import copy
 import functools
 import inspect
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +28,8 @@ except ImportError:  # scikit-learn < 1.9
     CallbackSupportMixin, with_callbacks = object, None
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+_LOG = logging.getLogger("maxent")
+_LOG.addHandler(logging.NullHandler())
 # seconds between two lines: a twentieth of the time so far, within these bounds
 _SHORTEST, _LONGEST = 0.1, 10.0
 
@@ -129,7 +136,9 @@ class Progress:
 
     def __init__(self, estimator: Any, given: dict[str, Any]):
         self.estimator, self.given = estimator, given
-        self.lines = Lines(type(estimator).__name__) if estimator.verbose else None
+        self.lines: Lines | None = None
+        if estimator.verbose or _LOG.isEnabledFor(logging.INFO):
+            self.lines = Lines(type(estimator).__name__, bool(estimator.verbose))
         self.tasks: Tasks | None = None
         if hasattr(estimator, "_skl_callbacks"):
             self.tasks = Tasks(estimator, given)
@@ -139,8 +148,9 @@ class Progress:
 
     @property
     def observed(self) -> bool:
-        """True if a callback is set or lines are printed."""
-        return self.lines is not None or self.tasks is not None
+        """True if a callback is set or lines on the way are printed or logged."""
+        lines = self.lines is not None and self.lines.on_the_way
+        return lines or self.tasks is not None
 
     def begin(self) -> None:
         if self.tasks is not None:
@@ -158,7 +168,7 @@ class Progress:
             return None
 
         def hear(report: Report) -> bool:
-            if self.lines is not None:
+            if self.lines is not None and self.lines.on_the_way:
                 J, gap = report.objective * unit, report.gap * unit
                 self.lines.show(replace(report, objective=J, gap=gap))
             return self.tasks is not None and self.tasks.step(task, report, store)
@@ -206,7 +216,7 @@ class Progress:
     def end(self) -> None:
         """End all tasks, and print the closing line."""
         if self.lines is not None:
-            self.lines.print(self.lines.last)
+            self.lines.print(self.lines.last, logging.INFO)
         if self.tasks is not None:
             self.tasks.end()
 
@@ -225,18 +235,29 @@ _teardown = _nothing if with_callbacks is None else with_callbacks(_nothing)
 
 
 class Lines:
-    """Lines of progress on standard output, at most ten a second and ever fewer."""
+    """Lines of progress, at most ten a second and ever fewer.
 
-    def __init__(self, name: str):
+    On standard output if they are `printed`, and to the logger.
+    """
+
+    def __init__(self, name: str, printed: bool = True):
         self.name, self.start = name, time.perf_counter()
+        self.printed = printed
         self.next = 0.0  # seconds after the start
         self.last = "done"  # the closing line
 
-    def print(self, text: str) -> None:
-        """Print a text with the time since the beginning of the fit."""
+    @property
+    def on_the_way(self) -> bool:
+        """True if lines before the closing one are printed or logged."""
+        return self.printed or _LOG.isEnabledFor(logging.DEBUG)
+
+    def print(self, text: str, level: int = logging.DEBUG) -> None:
+        """Print and log a text with the time since the beginning of the fit."""
         now = time.perf_counter() - self.start
         self.next = now + min(max(now / 20.0, _SHORTEST), _LONGEST)
-        print(f"{self.name} {now:8.2f} s  {text}", flush=True)
+        if self.printed:
+            print(f"{self.name} {now:8.2f} s  {text}", flush=True)
+        _LOG.log(level, "%s %8.2f s  %s", self.name, now, text)
 
     @property
     def due(self) -> bool:

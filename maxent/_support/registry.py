@@ -83,6 +83,7 @@ VALUES = {
         "models.mixture": ("Mixture",),
         "models.mixtures": ("Mixtures",),
         "minentropy._trust_ball": ("TrustBall",),
+        "minentropy.motif_table": ("Motif",),
         "minentropy.feature_maps": ("ChainMap",),
         "families.columns": ("Independent",),
         "families.product": ("Product",),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxent._inputs.letters import counted, is_nucleic
 from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
@@ -14,23 +16,34 @@ from maxent._inputs.sequence_files import (
     read_records,
     warn_of_empty,
 )
+from maxent._support.typing import PathLike
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 
-def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
-    """Read the sequences of a FASTA or FASTQ file, with their identifiers and labels.
+def read_fasta(
+    path: PathLike | Iterable[PathLike],
+    *,
+    labels: bool = False,
+    keep_case: bool = False,
+) -> Bunch:
+    """Read the sequences of FASTA or FASTQ files, with their identifiers and labels.
 
     Parameters
     ----------
-    path : str or path-like
-        The file, compressed by gzip, bzip2, xz or not. A header begins with ">"; lines
+    path : str or path-like, or several in a list
+        The file, compressed by gzip, bzip2, xz or not; the records of several ones
+        follow one another. A header begins with ">"; lines
         that begin with ";" and blank lines are left out, and blanks inside sequences
         dropped. Of FASTQ the qualities, and reads without letters, are left out.
     labels : bool, default=False
         Whether the last word of each header is the label of its sequence, as for the
-        command line. Labels that are written otherwise can be taken from ``headers``.
+        command line. Labels that are written otherwise can be taken from ``headers``,
+        and a label for each file from ``files``.
+    keep_case : bool, default=False
+        Keep letters as they are. By default those of DNA and RNA become upper case: in
+        files of genomes lower case marks repeats. Other sequences stay as they are.
 
     Returns
     -------
@@ -38,7 +51,8 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
         ``data``, list of str: the sequences, as models and classifiers of sequences
         take them; ``ids``, ndarray of str (n,): the first word of each header, or its
         number, from 1, if it is empty; ``headers``, list of str: the whole lines
-        without ">"; ``target``, ndarray of str (n,): the labels, or None.
+        without ">"; ``target``, ndarray of str (n,): the labels, or None; ``files``,
+        ndarray of str (n,): the path of the file that each is from.
 
     Raises
     ------
@@ -59,8 +73,8 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
 
     Notes
     -----
-    Letters are kept as they are. In files of genomes lower case marks repeats: write
-    ``[x.upper() for x in found.data]`` if that should not count.
+    Sequences are of DNA or RNA if all their letters are A, C, G, T, U and the codes of
+    IUPAC, in either case, three kinds of bases occur, and nine in ten are bases.
 
     Examples
     --------
@@ -76,6 +90,31 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
     """
     from sklearn.utils import Bunch
 
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths:
+        raise ValueError(
+            "path is empty; give the path of a file, or several in a list."
+        )
+    read = [_read(one) for one in paths]
+    data = [text for found in read for text in found.sequences]
+    if not keep_case and is_nucleic(counted(data)):
+        data = [text.upper() for text in data]
+    targets: list[Any] = [
+        checked_labels(one, found, last_words(found))
+        for one, found in zip(paths, read)
+        if labels
+    ]
+    sizes = [len(found.sequences) for found in read]
+    return Bunch(
+        data=data,
+        ids=np.concatenate([identifiers(found) for found in read]),
+        headers=[name for found in read for name in found.names],
+        target=np.concatenate(targets) if labels else None,
+        files=np.repeat([os.fspath(one) for one in paths], sizes),
+    )
+
+
+def _read(path):
     found = read_records(path)
     warn_of_empty(path, found)
     if not found.fasta:
@@ -84,10 +123,4 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
             "and a header. For a text file of one sequence a line use "
             "open(path).read().split()."
         )
-    target = checked_labels(path, found, last_words(found)) if labels else None
-    return Bunch(
-        data=found.sequences,
-        ids=np.array(identifiers(found)),
-        headers=found.names,
-        target=target,
-    )
+    return found

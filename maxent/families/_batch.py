@@ -7,10 +7,11 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from maxent._support.tables import HtmlTable, short
 from maxent._support.typing import NDArray
 
 
-class Batch:
+class Batch(HtmlTable):
     """Parameters of many distributions; the leading axes of the arrays are the batch.
 
     A class lists its parameters and stores them, checked, with `_set`.
@@ -150,21 +151,13 @@ class Batch:
 
     def __repr__(self) -> str:
         inside = ", ".join(
-            f"{name}={_short(value)}" for name, value in self.parameters().items()
+            f"{name}={short(value)}" for name, value in self.parameters().items()
         )
         return f"{type(self).__name__}({inside})"
 
 
 def _restore(cls, parameters):
     return cls(**parameters)
-
-
-def _short(value):
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.size > 12:
-        return f"<array of shape {value.shape}>"
-    return " ".join(np.array2string(value, separator=", ", precision=6).split())
 
 
 def _common_shape(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -14,12 +14,13 @@ import numpy as np
 
 from maxent._core.tall_matrices import TallMatrix
 from maxent._support import validation as v
+from maxent._support.tables import HtmlTable
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, MatrixLike
 from maxent._support.underflow import allow_underflow
 from maxent.families.block import Block
 
 
-class ConjugatePrior(ABC):
+class ConjugatePrior(HtmlTable, ABC):
     """Base class of conjugate priors: values whose posterior is of the same class.
 
     A subclass defines what is abstract here, on prepared rows.
@@ -33,6 +34,10 @@ class ConjugatePrior(ABC):
     _takes_sparse = False
     #: see :class:`Block`
     _cheap_products = False
+
+    def _shown_in_table(self):
+        # priors of a user need no specification
+        return getattr(self, "get_spec", dict)()
 
     @allow_underflow
     def block(

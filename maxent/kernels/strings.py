@@ -37,7 +37,7 @@ def spectrum_features(
     lengths: ArrayLike | None = None,
     alphabet: str | None = None,
     n_symbols: int | None = None,
-    missing: str = "",
+    missing: str | None = None,
 ) -> sparse.csr_array:
     """Return how often each sequence contains each word of k symbols.
 
@@ -65,8 +65,10 @@ def spectrum_features(
         Letters of strings, in the order of their codes.
     n_symbols : int, optional
         Size of the alphabet; None takes the largest code plus one.
-    missing : str, default=""
-        Letters that stand for a missing symbol; words with one are left out.
+    missing : str, optional
+        Letters that stand for a missing symbol; words with one are left out. None takes
+        the codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+        beside amino acids, none beside other letters.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def spectrum_kernel(
     both_strands: bool = False,
     alphabet: str | None = None,
     n_symbols: int | None = None,
-    missing: str = "",
+    missing: str | None = None,
     normalize: bool = False,
     n_jobs: int | None = None,
 ) -> FloatArray:
@@ -166,8 +168,10 @@ def spectrum_kernel(
         Letters of strings.
     n_symbols : int, optional
         Size of the alphabet.
-    missing : str, default=""
-        Letters that stand for a missing symbol; words with one are left out.
+    missing : str, optional
+        Letters that stand for a missing symbol; words with one are left out. None takes
+        the codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+        beside amino acids, none beside other letters.
     normalize : bool, default=False
         Divide by the square roots of the kernels of each sequence with itself.
     n_jobs : int, optional

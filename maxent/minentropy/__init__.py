@@ -10,6 +10,9 @@ _HOMES = {
     "grids": ("M3EGridClassifier", "gradient_cells"),
     "feature_maps": ("ChainMap", "check_feature_map"),
     "model": ("M3EModel",),
+    "motif_files": ("read_motifs", "write_motifs"),
+    "motif_search": ("find_motifs",),
+    "motif_table": ("Motif", "MotifPlaces"),
     "motifs": ("M3EMotifClassifier",),
     "classifier": ("M3EClassifier",),
     "path": ("alpha_path",),
@@ -34,6 +37,11 @@ if TYPE_CHECKING:
     from maxent.minentropy.margin_qp import MarginResult as MarginResult
     from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
     from maxent.minentropy.model import M3EModel as M3EModel
+    from maxent.minentropy.motif_files import read_motifs as read_motifs
+    from maxent.minentropy.motif_files import write_motifs as write_motifs
+    from maxent.minentropy.motif_search import find_motifs as find_motifs
+    from maxent.minentropy.motif_table import Motif as Motif
+    from maxent.minentropy.motif_table import MotifPlaces as MotifPlaces
     from maxent.minentropy.motifs import M3EMotifClassifier as M3EMotifClassifier
     from maxent.minentropy.path import alpha_path as alpha_path
     from maxent.minentropy.renyi import rao_score as rao_score

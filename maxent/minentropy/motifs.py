@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import motifs as _core
-from maxent._inputs.letters import complements, default_unknown
+from maxent._inputs.letters import complements
 from maxent._inputs.sequences import MISSING, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
@@ -135,8 +136,11 @@ class M3EMotifClassifier(MinEntropyBase):
 
     Parameters
     ----------
-    width : int
-        Letters of the motif, m.
+    width : int, or tuple of two int
+        Letters of the motif, m. Of the least and largest one of a range `fit` tries
+        those that are about root 2 apart (6, 8, 11, 16, ... and the last one), and
+        takes that with the largest area under the ROC curve of held-out sequences: the
+        mean of three folds, the narrowest of equal ones.
     background : int, default=2
         Letters of a background word, o; 0 for no background.
     alphabet : str, default="ACGT"
@@ -148,8 +152,8 @@ class M3EMotifClassifier(MinEntropyBase):
         Read the reverse complement too, with words as they stand on that strand.
     missing : str, optional
         Letters that stand for an unknown one: they add nothing, and words with one are
-        passed over. None is N and the other codes of IUPAC for DNA and RNA, X for
-        proteins, and no letter for other alphabets.
+        passed over. None takes the codes of IUPAC: N, R, Y, ... beside the bases of DNA
+        and RNA, X, B, Z and J beside amino acids, none beside other letters.
     alpha : float, default=inf
         Order in [0, inf].
     C : float, default=100.0
@@ -187,6 +191,10 @@ class M3EMotifClassifier(MinEntropyBase):
         Weights of the letters at each position.
     background_ : ndarray (A ** o,)
         Weights of the words, in the order of the alphabet.
+    width_ : int
+        Letters of the motif.
+    width_scores_ : dict
+        Held-out score of every width that was tried, where `width` is a range.
     pos_label_ : label
         Class that has the motif.
     classes_, objective_, objective_history_, stationarity_, restarts_, n_iter_
@@ -197,6 +205,8 @@ class M3EMotifClassifier(MinEntropyBase):
     See Also
     --------
     M3EClassifier : Bags of vectors.
+    Motif : The motif as a table of letters, which scans sequences.
+    find_motifs : Several motifs, one after the other.
 
     Notes
     -----
@@ -223,7 +233,7 @@ class M3EMotifClassifier(MinEntropyBase):
 
     def __init__(
         self,
-        width: int,
+        width: int | tuple[int, int],
         background: int = 2,
         alphabet: str = "ACGT",
         *,
@@ -308,7 +318,17 @@ class M3EMotifClassifier(MinEntropyBase):
             If w = 0 is nearly stationary, so that random starts were made as well, and
             if all training samples are given one class.
         """
-        return self._learn(X, y, sample_weight, hidden_mask)
+        if not _is_range(self.width):
+            return self._learn(X, y, sample_weight, hidden_mask)
+        try:
+            scores = self._choose_width(X, y, sample_weight, hidden_mask)
+            # the first of equals
+            self._chosen_width = max(scores, key=scores.__getitem__)
+            self._learn(X, y, sample_weight, hidden_mask)
+        finally:
+            self.__dict__.pop("_chosen_width", None)
+        self.width_scores_ = scores
+        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -317,16 +337,11 @@ class M3EMotifClassifier(MinEntropyBase):
         return tags
 
     def _features(self, X, K, fit):
-        width = v.check_count("width", self.width)
+        width = self._width_of_fit() if fit else self._width_to_predict()
         word = self.background
         if word != 0:
             word = v.check_count("background", word)
-        if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
-            X = list(X)
-        missing = self.missing
-        if missing is None:
-            missing = default_unknown(self.alphabet)
-        found = symbol_sequences(X, alphabet=self.alphabet, missing=missing, name="X")
+        found = self._read(X)
         short = np.flatnonzero(found.lengths < width)
         if len(short):
             first, remedy = short[0], ", or take a smaller width" if fit else ""
@@ -345,6 +360,74 @@ class M3EMotifClassifier(MinEntropyBase):
             *(found, width, size, word, self._complement()),
             1.0 if self.fit_intercept else 0.0,
         )
+
+    def _read(self, X):
+        if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
+            X = list(X)
+        letters = {"alphabet": self.alphabet, "missing": self.missing}
+        return symbol_sequences(X, **letters, name="X")
+
+    def _width_of_fit(self):
+        """The width that `fit` has chosen, or is given."""
+        if _is_range(self.width):
+            if "_chosen_width" not in vars(self):
+                raise ValueError(
+                    f"width={v.shown(self.width)} is a range, of which fit alone "
+                    "chooses; give one width."
+                )
+            return self._chosen_width
+        return v.check_count("width", self.width)
+
+    def _width_to_predict(self):
+        return self.width_ if _is_range(self.width) else self._width_of_fit()
+
+    def _choose_width(self, X, y, sample_weight, hidden_mask):
+        """Mean held-out score of every width of a range; None for one width."""
+        low, high = (v.check_count("width", w) for w in self.width)
+        if low >= high:
+            raise ValueError(
+                f"width={v.shown(self.width)} must be a number, or the least and the "
+                "largest one of a range."
+            )
+        if hidden_mask is not None or not isinstance(self.init, str):
+            name = "init" if hidden_mask is None else "hidden_mask"
+            raise ValueError(
+                f"{name} is made for one width, and width={v.shown(self.width)} is a "
+                "range; give one width, or leave it out."
+            )
+        self._chosen_width = high
+        y, weight = self._labels(y, sample_weight)
+        features = self._features(X, 2, True)  # all are long enough
+        if features.n != len(y):
+            raise ValueError(
+                f"X has {features.n} samples and y {len(y)} labels; one label for each "
+                "sample is needed."
+            )
+        X, y, weight = self._samples_with_weight(X, y, weight)
+        classes = self._outputs(np.unique(y))
+        folds = _folds(y, classes)
+        return {w: self._held_out(w, X, y, weight, folds) for w in widths(low, high)}
+
+    def _samples_with_weight(self, X, y, weight):
+        kept = np.flatnonzero(weight > 0)
+        found = list(self._read(X))
+        return [found[i] for i in kept], y[kept], weight[kept]
+
+    def _held_out(self, width, X, y, weight, folds):
+        """Mean area under the ROC curve of the folds that were held out."""
+        from sklearn.base import clone
+        from sklearn.metrics import roc_auc_score
+
+        areas = []
+        for train, test in folds:
+            model = clone(self).set_params(width=width, verbose=False)
+            with warnings.catch_warnings():  # the last fit warns
+                warnings.simplefilter("ignore")
+                model.fit([X[i] for i in train], y[train], weight[train])
+            scores = model.decision_function([X[i] for i in test])
+            last = y[test] == model.classes_[-1]
+            areas.append(roc_auc_score(last, scores, sample_weight=weight[test]))
+        return float(np.mean(areas))
 
     def _outputs(self, classes):
         if len(classes) > 2:
@@ -373,16 +456,114 @@ class M3EMotifClassifier(MinEntropyBase):
     @property
     def motif_(self) -> NDArray[np.float64]:
         """Weights (m, A) of the letters at each position."""
-        size = self.width * len(self.alphabet)
-        return self._coefficients(0, size).reshape(self.width, -1)
+        size = self.width_ * len(self.alphabet)
+        return self._coefficients(0, size).reshape(self.width_, -1)
 
     @property
     def background_(self) -> NDArray[np.float64]:
         """Weights (A ** o,) of the background words."""
-        n_words = len(self.alphabet) ** self.background if self.background else 0
-        return self._coefficients(self.width * len(self.alphabet), n_words)
+        return self._coefficients(self.width_ * len(self.alphabet), self._n_words)
+
+    @property
+    def width_(self) -> int:
+        """Letters of the motif."""
+        if not _is_range(self.width):
+            return v.check_count("width", self.width)
+        rest = np.size(self.coef_) - self._n_words - bool(self.fit_intercept)
+        return rest // len(self.alphabet)
+
+    @property
+    def _n_words(self):
+        return len(self.alphabet) ** self.background if self.background else 0
 
     def _coefficients(self, first, count):
         """This many fitted weights from one on."""
         check_fitted("coef_", self.coef_, (max(np.size(self.coef_), first + count),))
         return self.coef_[first : first + count]
+
+
+def _is_range(width):
+    """True of the least and largest width, and not of one number."""
+    if isinstance(width, (tuple, list)) and len(width) != 2:
+        raise ValueError(
+            f"width={v.shown(width)} must be a number, or the least and the largest "
+            "one of a range."
+        )
+    return isinstance(width, (tuple, list))
+
+
+def widths(low: int, high: int) -> list[int]:
+    """Widths of a range about root 2 apart, with both ends."""
+    out = [low]
+    while out[-1] < high:
+        out.append(min(high, max(out[-1] + 1, int(out[-1] * np.sqrt(2.0)))))
+    return out
+
+
+def _folds(y, classes, n_folds=3):
+    """Training and held-out samples: consecutive shares of each class, in turn."""
+    counts = [int(np.sum(y == one)) for one in classes]
+    if min(counts) < n_folds:
+        raise ValueError(
+            f"y has {min(counts)} of the label {v.shown(classes[np.argmin(counts)])}; "
+            f"to choose a width {n_folds} sequences of each class are needed: give one "
+            "width."
+        )
+    from sklearn.model_selection import StratifiedKFold
+
+    return list(StratifiedKFold(n_folds).split(np.zeros(len(y)), y))
+
+
+def best_places(model, X, y=None):
+    """Sequences of the positive label, and where each has the motif.
+
+    Parameters
+    ----------
+    model : M3EMotifClassifier
+        Fitted.
+    X : as for fit
+    y : array-like (n,), optional
+        The predicted labels by default.
+
+    Returns
+    -------
+    index, start : ndarray of int (n_places,)
+    forward : ndarray of bool (n_places,)
+        False on the reverse complement; `start` is that on the sequence as given.
+
+    Raises
+    ------
+    ValueError
+        If no sequence has the label.
+    """
+    given = model.predict(X) if y is None else v.as_array("y", y)
+    index = np.flatnonzero(given == model.pos_label_)
+    if not len(index):
+        raise ValueError(
+            f"X has no sequence of class {v.shown(model.pos_label_)}, the one with the "
+            "motif; give some."
+        )
+    at = model.predict_hidden(X, np.full(len(given), model.pos_label_))[index]
+    last = model._read(X).lengths[index] - model.width_
+    forward = at <= last
+    return index, np.where(forward, at, 2 * last + 1 - at), forward
+
+
+def letters_at(model, X, y=None):
+    """Counts (m, A) of letters at the best places, shares of all, number of places.
+
+    A letter that is unknown counts as the background.
+    """
+    found, size = model._read(X), len(model.alphabet)
+    index, start, forward = best_places(model, X, y)
+    known = found.values[found.values >= 0]
+    total = np.bincount(known, minlength=size) + 1.0  # none of them is zero
+    background = total / total.sum()
+    first = (found.offsets[index] + start)[:, None]
+    steps = np.arange(model.width_)
+    codes = found.values[first + np.where(forward[:, None], steps, steps[::-1])]
+    if model.both_strands:
+        other = np.append(model._complement(), MISSING)
+        codes = np.where(forward[:, None], codes, other[codes])
+    rows = np.vstack([np.eye(size), background])[codes]  # code -1: the last one
+    return rows.sum(axis=0), background, len(index)

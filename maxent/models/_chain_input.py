@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core.chains import chain
-from maxent._inputs.letters import codes_beside, counted, in_both_cases
+from maxent._inputs.letters import (
+    codes_beside,
+    counted,
+    in_both_cases,
+    unknown_letters,
+)
 from maxent._inputs.sequence_files import read_sequences
 from maxent._inputs.sequences import (
     Sequences,
@@ -221,12 +226,15 @@ def symbols_of(
 
 
 def with_alphabet(
-    sequences: Any, alphabet: str | None, missing: str, n_symbols: int | None = None
-) -> tuple[Any, str | None]:
-    """The sequences, and their alphabet: that of strings without one is found.
+    sequences: Any,
+    alphabet: str | None,
+    missing: str | None,
+    n_symbols: int | None = None,
+) -> tuple[Any, str | None, str | None]:
+    """The sequences, their alphabet and missing letters: those of strings are found.
 
-    It has their letters in sorted order, but for the missing ones. A single string is
-    refused; one that may be a path, and letters in a list, are left to
+    The alphabet has their letters in sorted order, but for the missing ones. A single
+    string is refused; one that may be a path, and letters in a list, are left to
     :func:`symbol_sequences` to refuse. A warning names bases in both cases, of which
     the lower one marks repeats in files of genomes.
     """
@@ -238,15 +246,16 @@ def with_alphabet(
             "expected. Write [X] if there is one only."
         )
     if given or is_partitioned(sequences):
-        return sequences, alphabet
+        return sequences, alphabet, unknown_letters(missing, alphabet)
     if isinstance(sequences, os.PathLike):
         sequences = read_sequences(sequences)[1]
     listed = isinstance(sequences, (list, tuple)) or getattr(sequences, "ndim", 0) == 1
     strings = list(sequences) if listed else []
     if not all(isinstance(one, str) and len(one) for one in strings):
-        return sequences, None
+        return sequences, None, missing or ""
     if max(map(len, strings), default=0) < 2:
-        return sequences, None
+        return sequences, None, missing or ""
+    missing = unknown_letters(missing, None, strings)
     letters = sorted(set().union(*strings) - set(missing))
     twice = in_both_cases(letters)
     if twice and codes_beside(counted(strings)):
@@ -257,7 +266,7 @@ def with_alphabet(
             UserWarning,
             stacklevel=user_stacklevel(),
         )
-    return sequences, "".join(letters) or None
+    return sequences, "".join(letters) or None, missing
 
 
 def warn_of_short(sequences: Any, lengths: NDArray[np.intp], order: int = 1) -> None:

@@ -31,6 +31,7 @@ from maxent._support.frames import check_names
 from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
+from maxent._support.tables import HtmlTable, short
 from maxent._support.validation import user_stacklevel
 from maxent.models._online import check_seen
 from maxent.models.em import (
@@ -94,7 +95,7 @@ def one_of_many() -> bool:
     return _collects.get()
 
 
-class Model(ABC):
+class Model(HtmlTable, ABC):
     """Immutable probabilistic model; base class.
 
     Attributes
@@ -385,8 +386,17 @@ class Model(ABC):
         more = self.fit_result, self._columns, self.categories, self._count
         return _restore, (type(self), self.parameters(), *more)
 
+    def _shown_in_table(self):
+        result = self.fit_result
+        if result is None:
+            return self.parameters()
+        return self.parameters() | {
+            "fit_result": f"{result.status.value} after {result.n_iter} iterations, "
+            f"objective {result.objective:.6g}"
+        }
+
     def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
+        inside = ", ".join(f"{k}={short(x)}" for k, x in self.parameters().items())
         return f"{type(self).__name__}({inside})"
 
 
@@ -443,14 +453,6 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, (value + 0.0).tobytes()  # -0.0 equals 0.0
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _short(value: Any) -> str:
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.size > 12:
-        return f"<array of shape {value.shape}>"
-    return " ".join(np.array2string(value, separator=", ", precision=6).split())
 
 
 def is_open(result: EMResult | None) -> TypeGuard[EMResult]:

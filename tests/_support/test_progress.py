@@ -1,6 +1,7 @@
 """Progress of fits: lines of `verbose`, and scikit-learn's callbacks."""
 
 import functools
+import logging
 import os
 import pickle
 import re
@@ -767,3 +768,42 @@ def test_plain_callback_stops_em():
     assert result.status == "stopped"
     assert result.objectives == [result.objective]
     assert len(calls) == 3
+
+
+# -- the logger ----------------------------------------------------------------------
+def test_the_logger_has_what_verbose_prints(caplog, capsys):
+    model = MEDTreeClassifier()
+    model.fit(CODES, TWO)
+    assert not caplog.records and capsys.readouterr().out == ""  # as libraries do
+    with caplog.at_level(logging.INFO, "maxent"):
+        model.fit(CODES, TWO)
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("maxent", logging.INFO)
+    assert END.fullmatch(record.getMessage())[1] == "converged"
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "maxent"):
+        model.set_params(verbose=True).fit(CODES, TWO)
+    said = [record.getMessage() for record in caplog.records]
+    assert capsys.readouterr().out.splitlines() == said
+    levels = [record.levelno for record in caplog.records]
+    assert (
+        levels == [logging.DEBUG] * (len(said) - 1) + [logging.INFO] and len(said) > 1
+    )
+
+
+def test_the_logger_changes_no_bit(caplog):
+    for name in ("MEDClassifier", "LMEGaussianMixture"):
+        estimator, X, y = copy_of(name)
+        plain = fitted_arrays(clone(estimator).fit(X, y))
+        with caplog.at_level(logging.DEBUG, "maxent"):
+            logged = fitted_arrays(estimator.fit(X, y))
+        for key, value in plain.items():
+            np.testing.assert_array_equal(value, logged[key], err_msg=key)
+
+
+def test_a_fit_that_nobody_hears_asks_for_no_reports(caplog):
+    estimator, _, _ = copy_of("MEDClassifier")
+    for level, asks in ((logging.INFO, False), (logging.DEBUG, True)):
+        with caplog.at_level(level, "maxent"):
+            progress = module.Progress(estimator, {})
+            assert (progress.callback() is not None) == asks

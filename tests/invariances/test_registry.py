@@ -37,7 +37,13 @@ NOTHING_TO_LEARN = {
         "MEDClassifierCV MEDRegressorCV"
     ),
     "settings, and counts from counts": "TrustBall states_per_sequence",
-    "files, headers, layouts": "get_include load save RowBlocks",
+    "counts of what an estimator found": (
+        "Motif MotifPlaces find_motifs read_motifs write_motifs"
+    ),
+    "files, headers, layouts": (
+        "get_include load save RowBlocks register_onnx_converters to_libsvm to_onnx "
+        "show_versions"
+    ),
 }
 
 

@@ -65,8 +65,10 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Letters of the symbols, in order, where strings are read. None takes those of
         the training strings, sorted; give it where some may be missing there. A
         warning names bases in both cases.
-    missing : str, default=""
-        Letters of strings that stand for a missing observation.
+    missing : str, optional
+        Letters of strings that stand for a missing observation. None takes the
+        codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+        beside amino acids, none beside other letters.
     n_symbols : int, optional
         Number of symbols, where codes are read; by default the largest code in training
         plus one.
@@ -187,7 +189,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         emission: Literal["categorical", "gaussian"] = "categorical",
         covariance_type: Literal["full", "diagonal"] = "full",
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
         n_symbols: int | None = None,
         pseudo_count: float | Mapping[str, ArrayLike] = 1.0,
         normalize: Literal["length"] | None = "length",
@@ -328,15 +330,18 @@ class MEDSequenceOutlierDetector(OutlierBase):
             v.check_range("X", found.values[~np.isnan(found.values[:, 0])])
         else:
             alphabet = vars(self).get("alphabet_", self.alphabet)
+            missing = self.missing
             if size is None:
-                X, alphabet = with_alphabet(X, alphabet, self.missing, self.n_symbols)
+                X, alphabet, missing = with_alphabet(
+                    X, alphabet, missing, self.n_symbols
+                )
                 if alphabet is not None:
                     self.alphabet_ = alphabet
             found = symbol_sequences(
                 X,
                 alphabet=alphabet,
                 n_symbols=self.n_symbols if size is None else size,
-                missing=self.missing,
+                missing=missing,
             )
         return self._without_last_missing(found)
 

@@ -133,7 +133,10 @@ class Symbols(Emissions):
     shared = True
 
     def __init__(
-        self, n_symbols: int | None, alphabet: str | None = None, missing: str = ""
+        self,
+        n_symbols: int | None,
+        alphabet: str | None = None,
+        missing: str | None = None,
     ) -> None:
         self.n_symbols, self.alphabet, self.missing = n_symbols, alphabet, missing
 

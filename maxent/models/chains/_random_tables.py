@@ -86,15 +86,19 @@ def starts_of_each(
 
 
 def symbols_of_start(
-    init: Any, cls: type, alphabet: str | None, missing: str, n_symbols: int | None
-) -> tuple[str | None, str, int | None]:
+    init: Any,
+    cls: type,
+    alphabet: str | None,
+    missing: str | None,
+    n_symbols: int | None,
+) -> tuple[str | None, str | None, int | None]:
     """Alphabet, missing letters and number of symbols, from the start or as given."""
     if init is None:
         return alphabet, missing, n_symbols
     check_init(init, cls)
     if alphabet is None:
         alphabet = init.alphabet
-    return alphabet, missing or init.missing, init.n_symbols
+    return alphabet, init.missing if missing is None else missing, init.n_symbols
 
 
 def own_start(init: Any, cls: type, n_symbols: int | None) -> Tables:

@@ -25,7 +25,6 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
-    hmmlearn,
     single_series,
     warn_of_short,
 )
@@ -326,26 +325,6 @@ class GaussianHMM(HiddenMarkovModel):
             cov = cov.reshape(len(model.means_), -1)[:, 0]
         tied = model.covariance_type == "tied"
         return cls(model.startprob_, model.transmat_, model.means_, cov, tied)
-
-    def to_hmmlearn(self) -> Any:
-        """This model as an ``hmmlearn.hmm.GaussianHMM``.
-
-        Returns
-        -------
-        hmmlearn.hmm.GaussianHMM
-            Fitted, with hmmlearn's default settings.
-
-        Raises
-        ------
-        ImportError
-            If hmmlearn is not installed.
-        """
-        kind = {"diagonal": "diag"}.get(self.covariance_type, self.covariance_type)
-        out = hmmlearn().GaussianHMM(self.n_states, covariance_type=kind)
-        out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
-        out.means_, out.n_features = np.array(self.mean), self.n_features
-        out.covars_ = np.array(self.cov[0] if self.tied else self.cov)
-        return out
 
 
 def _gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:

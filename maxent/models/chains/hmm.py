@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxent._inputs.sequences import check_alphabet, each_entry, symbol_sequences
+from maxent._inputs.sequences import check_letters, each_entry, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import states_of_many
 from maxent._support.threads import effective_threads
@@ -22,7 +22,6 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
-    hmmlearn,
     warn_of_short,
     with_alphabet,
 )
@@ -50,8 +49,10 @@ class CategoricalHMM(HiddenMarkovModel):
         ``emission[i, o]``: probability of symbol o in state i.
     alphabet : str, optional
         Letters of the symbols, in order; then strings are read and drawn.
-    missing : str, default=""
-        Letters of strings that stand for a missing observation.
+    missing : str, optional
+        Letters of strings that stand for a missing observation. None takes the
+        codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+        beside amino acids, none beside other letters.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class CategoricalHMM(HiddenMarkovModel):
         transition: ArrayLike,
         emission: ArrayLike | Categorical,
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
     ) -> None:
         first, rows = check_chain(start, transition)
         if not isinstance(emission, Categorical):
@@ -109,7 +110,7 @@ class CategoricalHMM(HiddenMarkovModel):
                 f"emission has shape {emission.prob.shape}; one row for each of the "
                 f"{len(first)} states is expected."
             )
-        alphabet = check_alphabet(alphabet, missing)
+        alphabet, missing = check_letters(alphabet, missing)
         if alphabet is not None and len(alphabet) != emission.prob.shape[1]:
             raise ValueError(
                 f"alphabet={v.shown(alphabet)} has {len(alphabet)} letters but "
@@ -178,7 +179,7 @@ class CategoricalHMM(HiddenMarkovModel):
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
         n_symbols: int | None = None,
         smoothing: Any = 0.01,
         zeta: float = 0.1,
@@ -210,8 +211,10 @@ class CategoricalHMM(HiddenMarkovModel):
         alphabet : str, optional
             Letters of strings, in the order of their codes. None takes those that are
             there, in sorted order; give it where some may be missing from the data.
-        missing : str, default=""
-            Letters that stand for a missing observation.
+        missing : str, optional
+            Letters of strings that stand for a missing observation. None takes the
+            codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+            beside amino acids, none beside other letters.
         n_symbols : int, optional
             Size of the alphabet; None takes the largest code plus one.
         smoothing : float or dict, default=0.01
@@ -266,7 +269,8 @@ class CategoricalHMM(HiddenMarkovModel):
         if init is not None:
             check_init(init, cls, n_states)
             own_start(init, cls, n_symbols if alphabet is None else len(alphabet))
-        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
+        sequences, *letters = with_alphabet(sequences, alphabet, missing, n_symbols)
+        alphabet, missing = letters
         emissions = Symbols(n_symbols, alphabet, missing)
         model = cls._fitted(
             emissions,
@@ -290,7 +294,7 @@ class CategoricalHMM(HiddenMarkovModel):
         *,
         lengths: ArrayLike | None = None,
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
         n_symbols: int | None = None,
         smoothing: float = 0.01,
         zeta: float = 0.1,
@@ -340,7 +344,8 @@ class CategoricalHMM(HiddenMarkovModel):
         alphabet, missing, n_symbols = symbols_of_start(
             first, cls, alphabet, missing, n_symbols
         )
-        data, alphabet = with_alphabet(data, alphabet, missing, n_symbols)
+        data, *letters = with_alphabet(data, alphabet, missing, n_symbols)
+        alphabet, missing = letters
         data = each_entry(data, lengths)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
@@ -399,21 +404,3 @@ class CategoricalHMM(HiddenMarkovModel):
         """
         check_kind(model, "CategoricalHMM", "emissionprob_")
         return cls(model.startprob_, model.transmat_, model.emissionprob_, alphabet)
-
-    def to_hmmlearn(self) -> Any:
-        """This model as an ``hmmlearn.hmm.CategoricalHMM``.
-
-        Returns
-        -------
-        hmmlearn.hmm.CategoricalHMM
-            Fitted, with hmmlearn's default settings.
-
-        Raises
-        ------
-        ImportError
-            If hmmlearn is not installed.
-        """
-        out = hmmlearn().CategoricalHMM(self.n_states, n_features=self.n_symbols)
-        out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
-        out.emissionprob_ = np.array(self.emission.prob)
-        return out

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._core.chains import chain
 from maxent._inputs.sequences import (
     Sequences,
-    check_alphabet,
+    check_letters,
     decoded,
     each_entry,
     symbol_sequences,
@@ -52,8 +52,10 @@ class MarkovChain(InformationCriteria, Model):
         m >= 0; 0 takes all symbols as independent, with ``start = [1]``.
     alphabet : str, optional
         Letters of the symbols, in order; then strings are read and drawn.
-    missing : str, default=""
-        Letters of strings that stand for a missing observation.
+    missing : str, optional
+        Letters of strings that stand for a missing observation. None takes the
+        codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+        beside amino acids, none beside other letters.
 
     See Also
     --------
@@ -91,7 +93,7 @@ class MarkovChain(InformationCriteria, Model):
         transition: ArrayLike,
         order: int = 1,
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
     ) -> None:
         first = _checks.simplex_array("start", start)
         rows = _checks.simplex_array("transition", transition)
@@ -104,7 +106,7 @@ class MarkovChain(InformationCriteria, Model):
                 f"{order} with {n_symbols} symbols asks for ({n_contexts},) and "
                 f"({n_contexts}, {n_symbols})."
             )
-        alphabet = check_alphabet(alphabet, missing)
+        alphabet, missing = check_letters(alphabet, missing)
         if alphabet is not None and len(alphabet) != n_symbols:
             raise ValueError(
                 f"alphabet={v.shown(alphabet)} has {len(alphabet)} letters but "
@@ -245,7 +247,7 @@ class MarkovChain(InformationCriteria, Model):
         lengths: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         alphabet: str | None = None,
-        missing: str = "",
+        missing: str | None = None,
         n_symbols: int | None = None,
         smoothing: float = 0.01,
         start: Literal["first", "all"] = "first",
@@ -268,8 +270,10 @@ class MarkovChain(InformationCriteria, Model):
         alphabet : str, optional
             Letters of strings, in the order of their codes. None takes those that are
             there, in sorted order; give it where some may be missing from the data.
-        missing : str, default=""
-            Letters that stand for a missing observation.
+        missing : str, optional
+            Letters of strings that stand for a missing observation. None takes the
+            codes of IUPAC: N, R, Y, ... beside the bases of DNA and RNA, X, B, Z and J
+            beside amino acids, none beside other letters.
         n_symbols : int, optional
             Size of the alphabet; None takes the largest code plus one.
         smoothing : float, default=0.01
@@ -292,7 +296,8 @@ class MarkovChain(InformationCriteria, Model):
         order = v.check_count("order", order, 0)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         v.check_choice("start", start, ("first", "all"))
-        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
+        sequences, *letters = with_alphabet(sequences, alphabet, missing, n_symbols)
+        alphabet, missing = letters
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
@@ -316,16 +321,16 @@ class MarkovChain(InformationCriteria, Model):
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         """Sequences of one alphabet; without one, all share the number of symbols."""
-        missing, n_symbols = options.get("missing", ""), options.get("n_symbols")
-        data, alphabet = with_alphabet(
-            data, options.get("alphabet"), missing, n_symbols
+        n_symbols = options.get("n_symbols")
+        data, alphabet, missing = with_alphabet(
+            data, options.get("alphabet"), options.get("missing"), n_symbols
         )
         lengths = options.pop("lengths", None)
         data = each_entry(data, lengths)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
-        options["alphabet"] = alphabet
+        options |= {"alphabet": alphabet, "missing": missing}
         O = options["n_symbols"] = alphabet_size(found, alphabet, n_symbols)
         order = v.check_count("order", options.get("order", 1), 0)
         n = O**order

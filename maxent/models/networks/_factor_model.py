@@ -15,6 +15,7 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.models._criteria import RowCriteria
+from maxent.models._graphs import NetGraph
 from maxent.models.base import Model
 from maxent.models.networks._elimination import MAX_TABLE, Elimination, Scope
 from maxent.models.networks._factor_input import (
@@ -27,7 +28,7 @@ from maxent.models.networks._factor_input import (
 from maxent.models.networks._factor_rows import Rows
 
 
-class FactorModel(RowCriteria, Model):
+class FactorModel(NetGraph, RowCriteria, Model):
     """Distribution ``p(x) = prod_f f(x_f) / Z`` of categorical nodes.
 
     A subclass stores its factors and `observed`, and defines `_log_factors` and

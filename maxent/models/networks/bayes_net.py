@@ -28,6 +28,7 @@ from maxent.models._chain_input import (
     with_pseudo_counts,
 )
 from maxent.models._criteria import NONE_HELD, free_probabilities
+from maxent.models._graphs import Graph
 from maxent.models._holding import held_of, maximum_of_free
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
@@ -139,6 +140,18 @@ class BayesNet(FactorModel):
     def _log_factors(self) -> list[tuple[Names, Array]]:
         with np.errstate(divide="ignore"):
             return [(nodes, np.log(table)) for nodes, table in self.factors]
+
+    def _graph(self):
+        nodes, edges = {}, {}
+        for (*parents, own), table in self.factors:
+            nodes[own] = {
+                "observed": own in self.observed,
+                "n_categories": self.n_categories[own],
+                "parents": tuple(parents),
+                "table": table,
+            }
+            edges |= {(parent, own): {} for parent in parents}
+        return Graph(True, nodes, edges)
 
     def _free_parameters(self, held=NONE_HELD):
         return sum(

@@ -28,6 +28,7 @@ from maxent.families._gaps import patterns
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import check_init
 from maxent.models._criteria import NONE_HELD, RowCriteria, covariance_parameters
+from maxent.models._graphs import Graph, NetGraph
 from maxent.models._holding import as_given, n_coordinates
 from maxent.models._partial import rows_in_part
 from maxent.models.base import Model, maximize_by_em
@@ -41,7 +42,7 @@ Array = NDArray[np.float64]
 Order = Sequence[str] | Sequence[tuple[str, int]]
 
 
-class LinearGaussianNetwork(RowCriteria, Model):
+class LinearGaussianNetwork(NetGraph, RowCriteria, Model):
     """Directed network of Gaussian nodes with linear dependence.
 
     Each node is a vector ``x_i ~ N(b_i + sum_j B_ij x_j, S_i)``; the sum is over its
@@ -151,6 +152,27 @@ class LinearGaussianNetwork(RowCriteria, Model):
             for name in self.observed
             for i in range(sizes[name])
         ]
+
+    def _graph(self):
+        place = self._place
+        nodes = {
+            name: {
+                "observed": name in self.observed,
+                "size": size,
+                "offset": self.offsets[place[name]],
+                "cov": self.covs[place[name], place[name]],
+            }
+            for name, size in self.order
+        }
+        edges = {
+            (parent, child): {
+                "coefficient": self.coefficients[place[child], place[parent]]
+            }
+            for child in nodes
+            for parent in nodes
+            if self.coefficients[place[child], place[parent]].any()
+        }
+        return Graph(True, nodes, edges)
 
     def _rows(self, X: ArrayLike) -> Array:
         """Checked rows (n, n_features), NaN where an entry is missing."""

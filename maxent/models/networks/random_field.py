@@ -26,6 +26,7 @@ from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.models._chain_input import check_init
 from maxent.models._criteria import NONE_HELD
+from maxent.models._graphs import Graph
 from maxent.models._holding import held_of
 from maxent.models.base import maximize_by_em
 from maxent.models.networks import _factor_input as given
@@ -157,6 +158,15 @@ class MarkovRandomField(FactorModel):
     @property
     def _log_factors(self) -> tuple[tuple[Names, Array], ...]:
         return self.log_factors
+
+    def _graph(self):
+        sizes, shown = self.n_categories, self.observed
+        nodes = {
+            name: {"observed": name in shown, "n_categories": sizes[name]}
+            for name in self.nodes
+        }
+        pairs = (pair for scope in self.scopes for pair in combinations(scope, 2))
+        return Graph(False, nodes, {pair: {} for pair in pairs})
 
     def _free_parameters(self, held=NONE_HELD):
         """One contrast for each interaction of nodes.

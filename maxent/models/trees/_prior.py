@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray, RandomState
 from maxent.families.conjugate import ConjugatePrior
+from maxent.models._graphs import Graph
 from maxent.models.trees._edge_moments import (
     DenseEdgeCovariance,
     edge_covariance,
@@ -84,6 +88,83 @@ class TreePrior(ConjugatePrior):
             Edges (u, v), u < v, of every tree, sorted.
         """
         return sample_spanning_trees(self.log_weights, size, random_state)
+
+    def to_networkx(
+        self, feature_names: Sequence[str] | None = None, *, least: float = 0.0
+    ) -> Any:
+        """Return the edges that trees may have as a graph of networkx.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the columns; numbers from 0 by default.
+        least : float, default=0.0
+            Edges that are less probable are left out, but for those of the best tree.
+
+        Returns
+        -------
+        networkx.Graph
+            A node for each column, with ``n_categories``; on the edges ``probability``,
+            and ``best``, whether the most probable tree has it.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        ValueError
+            For a wrong number of names.
+        """
+        return self._graph(feature_names, least).to_networkx()
+
+    def to_graphviz(
+        self, feature_names: Sequence[str] | None = None, *, least: float = 0.05
+    ) -> str:
+        """Return the edges that trees may have as text in GraphViz's language DOT.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the columns; numbers from 0 by default.
+        least : float, default=0.05
+            Edges that are less probable are left out, but for those of the best tree.
+
+        Returns
+        -------
+        str
+            For the command ``dot``, or ``graphviz.Source``. Edges have their
+            probabilities, and lines as wide.
+
+        Raises
+        ------
+        ValueError
+            For a wrong number of names.
+        """
+        return self._graph(feature_names, least).to_graphviz()
+
+    def _graph(self, feature_names, least):
+        v.check_nonnegative("least", least)
+        n = len(self.n_categories)
+        names = range(n) if feature_names is None else list(feature_names)
+        if len({*names}) != n:
+            raise ValueError(
+                f"feature_names={v.shown(feature_names)} must hold {n} different "
+                "names, one per column, or be None for numbers."
+            )
+        nodes = {
+            name: {"n_categories": int(size)}
+            for name, size in zip(names, self.n_categories, strict=True)
+        }
+        shares, best = self.edge_probabilities, {*map(tuple, self.best_tree.tolist())}
+        edges = {
+            (names[i], names[j]): {
+                "probability": float(shares[i, j]),
+                "best": (i, j) in best,
+            }
+            for i in range(n)
+            for j in range(i + 1, n)
+            if (i, j) in best or (shares[i, j] > 0 and shares[i, j] >= least)
+        }
+        return Graph(False, nodes, edges)
 
     # -- on rows -------------------------------------------------------------------
     def _prepare(self, X):

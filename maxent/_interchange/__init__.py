@@ -1,0 +1,1 @@
+"""Fitted machines in the formats of other programs."""
