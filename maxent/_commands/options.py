@@ -240,7 +240,7 @@ _GROUPS = {
         Option(
             *("unknown", {}),
             "letters that stand for an unknown one (default: of nucleic acids N and "
-            "the other codes of IUPAC, of proteins X, of others none)",
+            "the other codes of IUPAC, of proteins X, B, Z and J, of others none)",
             params=("missing",),
             metavar="LETTERS",
         ),

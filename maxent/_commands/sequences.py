@@ -304,7 +304,7 @@ def _places(args, estimator, X):
     at = motif.predict_hidden(X, [motif.pos_label_] * len(X))
     if not motif.both_strands:
         return [("place", at + 1)]
-    last = np.array([len(text) for text in X]) - motif.width
+    last = np.array([len(text) for text in X]) - motif.width_
     forward = at <= last  # on the other strand places count from its own beginning
     first = np.where(forward, at, 2 * last + 1 - at)
     return [("place", first + 1), ("strand", np.where(forward, "+", "-"))]

@@ -153,6 +153,8 @@ def _cannot_save(estimator: Any) -> TypeError:
         remedy = "the estimator comes first: save(estimator, path)"
     elif isinstance(estimator, type):
         remedy = "it is a class; save an instance that was fitted"
+    elif "best_estimator_" in getattr(estimator, "__dict__", {}):
+        remedy = "it is a search; save its best_estimator_"
     elif isinstance(estimator, (list, tuple, dict)):
         remedy = f"{remedy}, one in each file; save the parts by themselves"
     return _not_saved(estimator, remedy)

@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
-from maxent import MEDClassifier, MEDClassifierCV, MEDRegressor, MEDRegressorCV
+from maxent import (
+    MEDClassifier,
+    MEDClassifierCV,
+    MEDRegressor,
+    MEDRegressorCV,
+    load,
+    save,
+)
 from maxent.discrimination import GaussianMargin
 from maxent.discrimination.duals._along_c import AlongC, start_at
 
@@ -222,3 +229,14 @@ def test_units_of_the_targets_change_nothing(rng):
     )
     C = found[1].cv_results_["param_C"]
     np.testing.assert_allclose(C, 2.0**20 * found[0].cv_results_["param_C"])
+
+
+def test_a_search_is_saved_by_its_best_machine(rng, tmp_path):
+    X, y = rows_and_labels(rng)
+    found = MEDClassifierCV(Cs=[1.0], gammas=[0.1], cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="save its best_estimator_"):
+        save(found, tmp_path / "search.npz")
+    save(found.best_estimator_, tmp_path / "best.npz")
+    np.testing.assert_array_equal(
+        load(tmp_path / "best.npz").predict(X), found.predict(X)
+    )
