@@ -44,11 +44,14 @@ def codes_beside(letters: Mapping[str, int]) -> str:
     return ""
 
 
-def is_nucleic(letters: Mapping[str, int]) -> bool:
-    """True of counts of bases and their codes only, and mostly of bases."""
+def is_nucleic(letters: Mapping[str, int], least: int = _BASE_KINDS) -> bool:
+    """True of counts of bases and their codes only, and mostly of bases.
+
+    There are `least` kinds of bases or more.
+    """
     bases = sum(n for a, n in letters.items() if a.upper() in BASES)
     kinds = {a.upper() for a in letters}
-    known = kinds <= {*BASES, *CODES} and len(kinds & {*BASES}) >= _BASE_KINDS
+    known = kinds <= {*BASES, *CODES} and len(kinds & {*BASES}) >= least
     return known and bases >= _MOSTLY * sum(letters.values())
 
 
@@ -110,7 +113,7 @@ def in_case_of(
     counts: Counter[str] = Counter()
     for letter, n in counted(strings).items():
         counts[letter.upper()] += n
-    if not is_nucleic(counts):
+    if not is_nucleic(counts, least=1):
         return strings
     return [change(text) for text in strings]
 

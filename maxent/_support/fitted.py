@@ -196,9 +196,15 @@ def check_value(name, value):
 
 
 def _held(value, where):
-    """True if a value has the attribute that a path starts with; not so if None."""
-    name = where.replace("[", ".").partition(".")[0]
-    return vars(value).get(name) is not None
+    """True if a value has the attributes on a path, up to the first in a list.
+
+    Not so if one is None, or is computed when it is first asked for and was not yet.
+    """
+    for name in where.split("."):
+        value = getattr(value, "__dict__", {}).get(name.partition("[")[0])
+        if value is None or "[" in name:
+            break
+    return value is not None
 
 
 def _arrays(thing, where="", depth=4):
