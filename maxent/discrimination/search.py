@@ -192,7 +192,7 @@ for kernel="precomputed"
                 setattr(self, name, getattr(best, name))
 
     def _unit_of_C(self, y):
-        """What a number of values of C is relative to."""
+        """Unit in which default values of C are counted."""
         return 1.0
 
     def _values_of_gamma(self, machine, X):

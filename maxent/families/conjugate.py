@@ -177,7 +177,7 @@ class ConjugatePrior(HtmlTable, ABC):
 
     @abstractmethod
     def _max_step(self, data, direction):
-        """How far weights may move along a direction."""
+        """Largest step of weights along a direction that leaves the prior proper."""
 
     @abstractmethod
     def _why_improper(self, data, weight):

@@ -593,7 +593,7 @@ n_features_in_
             return joint + np.stack(np.broadcast_arrays(*extra), axis=-1)
 
     def _extra(self, part, unseen, predictive):
-        """What unseen categories add to the scores of a posterior."""
+        """Scores (n,) that unseen categories add to those of a posterior, or 0."""
         if unseen is None or not unseen.any():
             return 0.0
         return self._unseen(part, unseen, np.log if predictive else psi)
