@@ -60,6 +60,7 @@ TABLES = [
     Table("generative_memory", "generative.py", "--parts memory"),
     Table("generative_passes", "generative.py", "--parts passes"),
     Table("predict", "predict.py"),
+    Table("first_page", "first_page.py"),
     Table("waiting", "waiting.py"),
     Table("gram", "gram.py"),
     Table("memory", "memory.py", "--peer"),
