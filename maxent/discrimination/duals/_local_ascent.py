@@ -25,7 +25,6 @@ from maxent.discrimination.duals._coordinate_ascent import block_order
 from maxent.discrimination.duals._partitioned_linear import (
     balance_of,
     balanced,
-    balancing,
     certificate_of,
     feasible_sums,
 )
@@ -107,9 +106,9 @@ class _Rounds:
         x, correction = np.append(self.w, self.bias), None
         if self.flat:
             balance = self.parts.update(_balance, self.states, self.rows)[1]
-            correction = balancing(balance)
+            correction = self.rows.correction(balance)
         sums = self.parts.update(_sums, self.states, self.rows, x, correction)[1]
-        return certificate_of(sums, x, self.rows)
+        return certificate_of(sums, x, self.rows.precision(self.parts), self.rows)
 
 
 def _raise_part(X, y, weight, lam, rows, x, variance, parts, seed):

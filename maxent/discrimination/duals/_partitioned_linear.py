@@ -38,7 +38,7 @@ from maxent.discrimination.duals._rounded_hinges import (
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 from maxent.discrimination.margins.base import MarginPrior
 
-_NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
+_NEWTON_SIZE = 2000  # weights and biases up to which the Hessian is formed
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,14 @@ class PartRows:
         """Variance of a Gaussian prior of the bias, 0 for flat and none."""
         return 0.0 if self.bias in ("flat", None) else float(self.bias)
 
+    def precision(self, parts):
+        """Inverse prior variances of weights and bias, as those of LinearProblem."""
+        return prior_precision(self.width(parts), self)
+
+    def correction(self, balance):
+        """What makes multipliers of this balance meet the equality of a flat bias."""
+        return balancing(balance) if self.bias == "flat" else None
+
     def problem(self, X, y, weight):
         """LinearProblem of the rows of a partition that have weight."""
         X, y, weight = rows_of_weight(X, y, weight)
@@ -108,6 +116,51 @@ class PartRows:
             return linear.rows
         return replace(linear.rows, potential=RoundedHinge(self.rounding))
 
+    def start(self, sample, direct):
+        """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
+        linear = self.problem(*sample)
+        if direct:
+            linear.rows = self.asked(linear)
+            return approximate_minimum(linear)
+        rough = coordinate_ascent(linear, 0.1, 20, None, None, 0)
+        return np.append(rough.coef, rough.bias)
+
+    def point(self, x):
+        """Multipliers, which stay in the partitions, bias and weights of x (d + 1,)."""
+        return np.empty(0), float(x[-1]), x[:-1].copy()
+
+    # -- sums over the rows of a partition ---------------------------------------------
+    def loss_sums(self, X, y, weight, x, hessian):
+        """Loss, gradient, Hessian or None, and the balance of the multipliers."""
+        linear = self.problem(X, y, weight)
+        linear.rows = self.asked(linear)
+        value, lam, gradient, H = linear.loss_pass(x, hessian)
+        return value, gradient, H, *balance_of(linear, lam)
+
+    def curved_sums(self, X, y, weight, x):
+        """Curvatures; and loss, gradient, diagonal of the Hessian, balance."""
+        linear = self.problem(X, y, weight)
+        d = linear.shortfalls(x)
+        value, lam, curvature = self.asked(linear).loss(d)
+        a, c = linear.collect(lam), _per_row(linear, curvature)
+        gradient = -np.append(linear.X.T @ a, a.sum())
+        squares = linear.X.power(2) if linear.sparse else linear.X**2
+        diagonal = np.append(squares.T @ c, c.sum())
+        return c, (value, gradient, diagonal, *balance_of(linear, lam))
+
+    def product(self, X, y, weight, curvature, x):
+        """The Hessian with these curvatures, times x."""
+        linear = self.problem(X, y, weight)
+        f = curvature * (linear.X @ x[:-1] + x[-1])
+        return np.append(linear.X.T @ f, f.sum())
+
+    def certificate_sums(self, X, y, weight, x, correction):
+        """Potentials, Fenchel-Young terms, weights and bias of the multipliers."""
+        linear = self.problem(X, y, weight)
+        d = linear.shortfalls(x)
+        lam = balanced(linear, self.asked(linear).losses(d)[1], correction)
+        return feasible_sums(linear, lam, x)
+
 
 def solve_partitioned(
     parts: Partitions,
@@ -128,23 +181,12 @@ def solve_partitioned(
     if hinge:
         rows = replace(rows, rounding=WIDEST)
     sparse = sparse and rows.features is None
-    direct = not sparse and rows.width(parts) <= _NEWTON_COLUMNS
-    start = rows.problem(*sample)
-    if direct:
-        start.rows = rows.asked(start)
-        x = approximate_minimum(start)
-    else:
-        x = _coordinate_start(start)
     problem = _PartitionedProblem(parts, rows)
+    direct = not sparse and len(problem.precision) <= _NEWTON_SIZE
+    x = rows.start(sample, direct)
     run = (NewtonRun if direct else TruncatedRun)(problem, x)
     solve = solve_by_rounded_hinges if hinge else newton_ascent
     return solve(problem, run, tol, max_iter, callback)
-
-
-def _coordinate_start(start):
-    """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
-    rough = coordinate_ascent(start, 0.1, 20, None, None, 0)
-    return np.append(rough.coef, rough.bias)
 
 
 class _PartitionedProblem:
@@ -152,7 +194,7 @@ class _PartitionedProblem:
 
     def __init__(self, parts, rows):
         self.parts, self.rows = parts, rows
-        self.precision = prior_precision(rows.width(parts), rows)
+        self.precision = rows.precision(parts)
         self.curvatures = None
 
     @property
@@ -184,20 +226,20 @@ class _PartitionedProblem:
 
     def certified(self, x, balance):
         """Certificate of weights and bias x (d + 1,)."""
-        correction = balancing(balance) if self.rows.bias == "flat" else None
+        correction = self.rows.correction(balance)
         sums = self.parts.total(_certificate, self.rows, x, correction)
-        return certificate_of(sums, x, self.rows)
+        return certificate_of(sums, x, self.precision, self.rows)
 
 
-def certificate_of(sums, x, rows):
-    """Certified point x (d + 1,) from the sums of multipliers and their terms."""
-    value, terms, dual_w, total = sums
-    v, w, b = rows.bias_variance, x[:-1], float(x[-1])
-    objective = value - 0.5 * float(dual_w @ dual_w) - 0.5 * v * total**2
-    gap = terms + 0.5 * float((w - dual_w) @ (w - dual_w))
-    if v:
-        gap += 0.5 * (b - v * total) ** 2 / v
-    return Certified((np.empty(0), b, w.copy()), objective, gap)
+def certificate_of(sums, x, precision, rows):
+    """Certified point x from the sums of multipliers and their terms."""
+    value, terms, dual = sums
+    prior = np.isfinite(precision) & (precision > 0)
+    p, dual, primal = precision[prior], dual[prior], x[prior]
+    objective = value - 0.5 * float(dual @ (dual / p))
+    apart = primal - dual / p
+    gap = terms + 0.5 * float(apart @ (p * apart))
+    return Certified(rows.point(x), objective, gap)
 
 
 def balance_of(linear, lam):
@@ -240,38 +282,11 @@ def balanced(linear, lam, correction):
 
 
 def feasible_sums(linear, lam, x):
-    """Potentials, Fenchel-Young terms at x, weights and balance of multipliers."""
+    """Potentials, Fenchel-Young terms at x, weights and bias of multipliers."""
     a = linear.collect(lam)
     d = linear.shortfalls(x)
-    w = np.asarray(linear.X.T @ a).ravel()
-    return linear.rows.value(lam), linear.rows.gap(lam, d), w, float(a.sum())
-
-
-def _loss(X, y, weight, rows, x, hessian):
-    """Loss of a partition, gradient, Hessian, and the balance of the multipliers."""
-    linear = rows.problem(X, y, weight)
-    linear.rows = rows.asked(linear)
-    value, lam, gradient, H = linear.loss_pass(x, hessian)
-    return value, gradient, H, *balance_of(linear, lam)
-
-
-def _curved_loss(X, y, weight, _, rows, x):
-    """Curvatures of the losses; loss, gradient, diagonal of the Hessian, balance."""
-    linear = rows.problem(X, y, weight)
-    d = linear.shortfalls(x)
-    asked = rows.asked(linear)
-    value, lam, curvature = asked.loss(d)
-    a, c = linear.collect(lam), _per_row(linear, curvature)
-    gradient = -np.append(linear.X.T @ a, a.sum())
-    squares = linear.X.power(2) if linear.sparse else linear.X**2
-    diagonal = np.append(squares.T @ c, c.sum())
-    return c, (value, gradient, diagonal, *balance_of(linear, lam))
-
-
-def _product(X, y, weight, curvature, rows, x):
-    linear = rows.problem(X, y, weight)
-    f = curvature * (linear.X @ x[:-1] + x[-1])
-    return curvature, (np.append(linear.X.T @ f, f.sum()),)
+    dual = np.append(linear.X.T @ a, a.sum())
+    return linear.rows.value(lam), linear.rows.gap(lam, d), dual
 
 
 def _per_row(linear, values):
@@ -281,9 +296,18 @@ def _per_row(linear, values):
     return np.bincount(linear.index, weights=values, minlength=linear.X.shape[0])
 
 
+# -- functions of a partition ----------------------------------------------------------
+def _loss(X, y, weight, rows, x, hessian):
+    return rows.loss_sums(X, y, weight, x, hessian)
+
+
+def _curved_loss(X, y, weight, _, rows, x):
+    return rows.curved_sums(X, y, weight, x)
+
+
+def _product(X, y, weight, curvature, rows, x):
+    return curvature, (rows.product(X, y, weight, curvature, x),)
+
+
 def _certificate(X, y, weight, rows, x, correction):
-    """Sums of the multipliers that the losses of a partition ask for."""
-    linear = rows.problem(X, y, weight)
-    d = linear.shortfalls(x)
-    lam = balanced(linear, rows.asked(linear).losses(d)[1], correction)
-    return feasible_sums(linear, lam, x)
+    return rows.certificate_sums(X, y, weight, x, correction)
