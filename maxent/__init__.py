@@ -58,8 +58,7 @@ _HOMES = {
     "_interchange.onnx_graphs": ("register_onnx_converters", "to_onnx"),
     "_partitions.row_blocks": ("RowBlocks",),
     "_persistence.persistence": ("load", "save"),
-    "_support.headers": ("get_include",),
-    "_support.versions": ("show_versions",),
+    "_installation": ("get_include", "show_versions"),
     "_version": ("__version__",),
 }
 
@@ -84,8 +83,10 @@ if TYPE_CHECKING:
         load as load,
         save as save,
     )
-    from maxent._support.headers import get_include as get_include
-    from maxent._support.versions import show_versions as show_versions
+    from maxent._installation import (
+        get_include as get_include,
+        show_versions as show_versions,
+    )
     from maxent._version import __version__ as __version__
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,

@@ -1,1 +1,1 @@
-"""What users hand over, as arrays: sequences, letters, categories, bags."""
+"""What users hand over, as arrays: rows, frames, sequences, letters, categories."""

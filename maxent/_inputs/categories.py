@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maxent._inputs.estimator_input import validated
 from maxent._inputs.plain_categories import missing_values, plain_categories
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.remedies import MAKE_BINS
 from maxent._support.typing import NDArray
 from maxent._support.validation import called, names_of_columns, user_stacklevel

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from maxent._inputs.estimator_input import TIMES
 from maxent._support import validation as v
-from maxent._support.estimator_input import TIMES
 from maxent._support.typing import NDArray
 from maxent._support.validation import called
 

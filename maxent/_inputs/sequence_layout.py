@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.frames import Names
 from maxent._support import validation as v
-from maxent._support.frames import Names
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.frames import Names, column_names
 from maxent._inputs.letters import unknown_letters
 from maxent._inputs.sequence_files import read_sequences
 from maxent._inputs.sequence_layout import (
@@ -27,7 +28,6 @@ from maxent._inputs.sequence_layout import (
     offsets_of,
 )
 from maxent._support import validation as v
-from maxent._support.frames import Names, column_names
 
 __all__ = [
     "MISSING",

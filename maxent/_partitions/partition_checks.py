@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from maxent._inputs.estimator_input import check_labels
 from maxent._partitions.partitions import (
     Partitions,
     is_partitioned,
@@ -17,7 +18,6 @@ from maxent._partitions.partitions import (
     width,
 )
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels
 
 
 def data_is_partitioned(X: Any, y: Any, sample_weight: Any) -> bool:

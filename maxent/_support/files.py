@@ -9,7 +9,7 @@ import secrets
 import stat
 import sys
 
-from maxent._support.memory import machine_memory
+from maxent._support.validation import machine_memory
 
 __all__ = [
     "STANDARD_INPUT",

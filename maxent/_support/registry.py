@@ -96,12 +96,12 @@ VALUES = {
         "families.positive": ("Exponential", "Gamma"),
         "families.simplex": ("Beta", "Dirichlet"),
         "families.wishart": ("InverseWishart", "Wishart"),
-        "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
-        "families.dirichlet_tables": ("DirichletCounts",),
-        "families.column_priors": ("ProductPrior",),
-        "families.family_prior": ("FamilyPrior",),
+        "families.priors.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
+        "families.priors.dirichlet_tables": ("DirichletCounts",),
+        "families.priors.column_priors": ("ProductPrior",),
+        "families.priors.family_prior": ("FamilyPrior",),
         "families.linear_gaussian": ("NormalGamma",),
-        "families.normal_wishart": ("NormalInverseWishart",),
+        "families.priors.normal_wishart": ("NormalInverseWishart",),
     }.items()
     for name in names
 }

@@ -251,20 +251,6 @@ class _SingleThreadedBlas:
 _single_threaded = _SingleThreadedBlas()
 
 
-@functools.cache
-def _loaded():
-    """All pools of threads, after those of scikit-learn have been loaded."""
-    import sklearn.cluster  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def single_threaded_loops():
-    """Context in which loops of scikit-learn run on one thread."""
-    return _loaded().limit(limits=1, user_api="openmp")
-
-
 def single_threaded_blas():
     """Context in which every BLAS call of the process runs on one thread."""
     return _single_threaded

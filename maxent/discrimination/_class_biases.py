@@ -18,7 +18,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.typing import Bias, FloatArray
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, ClassPairs
-from maxent.families.dirichlet_tables import DirichletCounts
+from maxent.families.priors.dirichlet_tables import DirichletCounts
 
 
 class ClassBias:

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from maxent._inputs.estimator_input import check_labels
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels
 from maxent.discrimination._equal_rows import distinct
 
 

@@ -25,11 +25,11 @@ from maxent.families import (
     Gaussian,
     VonMisesFisher,
 )
-from maxent.families.column_priors import UNCOUNTED, ProductPrior
-from maxent.families.conjugate import ConjugatePrior
-from maxent.families.dirichlet_nets import DirichletBayesNet
-from maxent.families.family_prior import FamilyPrior, directions_of
-from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.families.priors.column_priors import UNCOUNTED, ProductPrior
+from maxent.families.priors.conjugate import ConjugatePrior
+from maxent.families.priors.dirichlet_nets import DirichletBayesNet
+from maxent.families.priors.family_prior import FamilyPrior, directions_of
+from maxent.families.priors.normal_wishart import NormalInverseWishart
 
 _FEW_TEXTS = 10  # that may differ in every row
 

@@ -45,7 +45,7 @@ from maxent.discrimination._probabilities import (
 )
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import ClassPairs, class_maps
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 
 
 def say_how_it_ended(estimator, result, idle):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.progress import progress_of
 from maxent._support.results import relayed, store_certificate, warn_not_converged

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted, check_scores
 from maxent._support.remedies import SCALE_FEATURES
 from maxent._support.results import store_certificate

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.typing import (
     BiasOfClasses,
     ClassWeight,
@@ -28,8 +28,8 @@ from maxent.discrimination._generative_base import (
 from maxent.discrimination._varying_features import keep_varying, kept_features, named
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families._singular import FlatFeature
-from maxent.families.dirichlet_nets import DirichletBayesNet
-from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.families.priors.dirichlet_nets import DirichletBayesNet
+from maxent.families.priors.normal_wishart import NormalInverseWishart
 
 # Multiplications of a factor of the Hessian, above which products with it are faster:
 # 450 rows of 19 classes and 35 columns take 20 to 35 s, the time of one step with the

@@ -33,7 +33,7 @@ from maxent.discrimination._column_models import (
 )
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families.column_priors import ColumnError, ProductPrior
+from maxent.families.priors.column_priors import ColumnError, ProductPrior
 
 
 class MEDGenerativeClassifier(GenerativeClassifier):

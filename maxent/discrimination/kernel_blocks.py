@@ -22,7 +22,7 @@ from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, Gamma, NamedKernel
 from maxent.discrimination.grams.kernel_parameters import check_kernel, resolve_gamma
 from maxent.discrimination.grams.vector_kernels import VectorKernel, apply_kernel
-from maxent.families.block import Block
+from maxent.families.priors.block import Block
 
 
 class _KernelModel:

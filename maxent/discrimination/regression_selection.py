@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import check_targets
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import warn_not_converged

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import check_targets
 from maxent._optimize.rows import BOTH
 from maxent._partitions.partition_checks import data_is_partitioned
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.typing import (

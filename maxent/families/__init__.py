@@ -17,25 +17,25 @@ _HOMES = {
     "positive": ("Exponential", "Gamma"),
     "simplex": ("Beta", "Dirichlet"),
     "wishart": ("Wishart", "InverseWishart"),
-    "block": ("Block",),
-    "block_checks": ("check_block",),
-    "conjugate": ("ConjugateBlock", "ConjugatePrior"),
-    "normal_wishart": ("NormalInverseWishart",),
+    "priors.block": ("Block",),
+    "priors.block_checks": ("check_block",),
+    "priors.conjugate": ("ConjugateBlock", "ConjugatePrior"),
+    "priors.normal_wishart": ("NormalInverseWishart",),
     "linear_gaussian": ("NormalGamma",),
-    "dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
-    "dirichlet_tables": ("DirichletCounts",),
+    "priors.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
+    "priors.dirichlet_tables": ("DirichletCounts",),
     "directional": ("VonMisesFisher",),
-    "family_prior": ("FamilyPrior",),
-    "column_priors": ("ProductPrior",),
+    "priors.family_prior": ("FamilyPrior",),
+    "priors.column_priors": ("ProductPrior",),
 }
 
 if TYPE_CHECKING:
     from maxent.families.base import ExponentialFamily as ExponentialFamily
-    from maxent.families.block import Block as Block
-    from maxent.families.block_checks import check_block as check_block
-    from maxent.families.column_priors import ProductPrior as ProductPrior
+    from maxent.families.priors.block import Block as Block
+    from maxent.families.priors.block_checks import check_block as check_block
+    from maxent.families.priors.column_priors import ProductPrior as ProductPrior
     from maxent.families.columns import Independent as Independent
-    from maxent.families.conjugate import (
+    from maxent.families.priors.conjugate import (
         ConjugateBlock as ConjugateBlock,
         ConjugatePrior as ConjugatePrior,
     )
@@ -45,16 +45,18 @@ if TYPE_CHECKING:
         Poisson as Poisson,
     )
     from maxent.families.directional import VonMisesFisher as VonMisesFisher
-    from maxent.families.dirichlet_nets import (
+    from maxent.families.priors.dirichlet_nets import (
         DirichletBayesNet as DirichletBayesNet,
         DirichletProduct as DirichletProduct,
     )
-    from maxent.families.dirichlet_tables import DirichletCounts as DirichletCounts
+    from maxent.families.priors.dirichlet_tables import (
+        DirichletCounts as DirichletCounts,
+    )
     from maxent.families.discrete import (
         Bernoulli as Bernoulli,
         Categorical as Categorical,
     )
-    from maxent.families.family_prior import FamilyPrior as FamilyPrior
+    from maxent.families.priors.family_prior import FamilyPrior as FamilyPrior
     from maxent.families.gaussian import Gaussian as Gaussian
     from maxent.families.independent import (
         DiagonalGaussian as DiagonalGaussian,
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     )
     from maxent.families.linear_gaussian import NormalGamma as NormalGamma
     from maxent.families.multinomial import Multinomial as Multinomial
-    from maxent.families.normal_wishart import (
+    from maxent.families.priors.normal_wishart import (
         NormalInverseWishart as NormalInverseWishart,
     )
     from maxent.families.positive import (

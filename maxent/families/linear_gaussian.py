@@ -18,7 +18,7 @@ from scipy.special import gammaln, polygamma, psi
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 
 _LOG_2PI = math.log(2.0 * math.pi)
 

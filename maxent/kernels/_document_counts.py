@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxent._core.machines import sparse_gram
+from maxent._inputs.estimator_input import refuse_texts
 from maxent._support import validation as v
-from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
 from maxent._support.validation import user_stacklevel
 from maxent.kernels.pairs._length_law import LengthLaw

@@ -12,8 +12,9 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from maxent._inputs.estimator_input import validated
+from maxent._inputs.frames import check_names_of_lists
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     FittedState,
     check_fitted,
@@ -21,7 +22,6 @@ from maxent._support.fitted import (
     check_value,
     fresh_state,
 )
-from maxent._support.frames import check_names_of_lists
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily, Multinomial

@@ -12,13 +12,13 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import check_labels, validated
 from maxent._partitions.partition_checks import (
     data_is_partitioned,
     read_partitions,
 )
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import (
     FittedState,
     check_fitted,

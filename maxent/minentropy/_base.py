@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from maxent._inputs.estimator_input import check_labels
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels
 from maxent._support.fitted import (
     FittedState,
     check_fitted,

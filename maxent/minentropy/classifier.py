@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.typing import ClassWeight, RandomState
 from maxent.minentropy._base import MinEntropyBase

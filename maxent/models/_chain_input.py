@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core.chains import chain
+from maxent._inputs.frames import column_names
 from maxent._inputs.letters import (
     codes_beside,
     counted,
@@ -28,7 +29,6 @@ from maxent._inputs.sequences import (
 )
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
 from maxent._support.validation import user_stacklevel
 from maxent.families import Categorical, _checks

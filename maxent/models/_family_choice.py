@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from maxent._inputs.frames import column_names
 from maxent._inputs.text_columns import Categories, text_categories
 from maxent._support import validation as v
-from maxent._support.frames import column_names
 from maxent.families import Categorical, ExponentialFamily, Independent, Product
 
 Family: TypeAlias = type[ExponentialFamily] | Mapping[Any, Any]

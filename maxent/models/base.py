@@ -25,9 +25,9 @@ from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
+from maxent._inputs.frames import check_names
 from maxent._inputs.text_columns import Categories
 from maxent._support import validation as v
-from maxent._support.frames import check_names
 from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
 from maxent._inputs.bags import read_bags
+from maxent._inputs.frames import column_names
 from maxent._inputs.text_columns import coded
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
 from maxent._support.registry import rebuilt
 from maxent._support.typing import Callback

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import fresh_state
 from maxent._support.typing import MatrixLike
 from maxent.models._model_estimator import (

@@ -207,7 +207,7 @@ def set_parameter(metadata, name, value):
         "",
         "x" * 999,
     ]
-    + ["maxent.families.normal_wishart:NormalInverseWishart", 3, None, ["a"]],
+    + ["maxent.families.priors.normal_wishart:NormalInverseWishart", 3, None, ["a"]],
 )
 def test_values_of_other_classes_are_refused(path, name, rng):
     outlier_file(path, rng)

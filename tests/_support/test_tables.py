@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import maxent
+from maxent._installation import versions
 from maxent._support.tables import html_table
-from maxent._support.versions import versions
 from maxent.discrimination import SpanningTrees
 from maxent.families import Gaussian, Independent, NormalGamma, Poisson, Product
 from maxent.minentropy import Motif

@@ -27,7 +27,7 @@ from maxent.discrimination.detection.chain_posterior import (
     ChainPosterior,
     expected_logs,
 )
-from maxent.families.dirichlet_tables import DirichletTables, check_table
+from maxent.families.priors.dirichlet_tables import DirichletTables, check_table
 from maxent.models._components import log_densities
 from maxent.models.chains._emissions import Rows
 from maxent.models.chains._hidden_chain import relative_rows

@@ -33,7 +33,7 @@ from maxent._support.typing import Callback, FloatArray
 from maxent._support.validation import user_stacklevel
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families.block import Block
+from maxent.families.priors.block import Block
 from maxent.models.em import maximize_by_em, relative_change
 
 _BASELINE_TOL = 1e-6  # of the Bayes posteriors that rounds start from

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.families.dirichlet_nets import DirichletProduct
+from maxent.families.priors.dirichlet_nets import DirichletProduct
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 MODELS = ("gaussian", "multinomial", "tree")

@@ -11,8 +11,8 @@ from scipy.special import psi
 from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
-from maxent.families.dirichlet_tables import check_table
-from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.families.priors.dirichlet_tables import check_table
+from maxent.families.priors.normal_wishart import NormalInverseWishart
 from maxent.models.chains._hidden_chain import Observations
 from maxent.models.chains.gaussian_hmm import GaussianHMM
 from maxent.models.chains.hidden_markov import HiddenMarkovModel

@@ -22,8 +22,8 @@ from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.discrimination.detection._latent_rounds import Hidden, LatentProblem
 from maxent.discrimination.detection._outlier_models import OutlierModel, check_model
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
-from maxent.families.block import as_block
-from maxent.families.dirichlet_tables import DirichletCounts, check_table
+from maxent.families.priors.block import as_block
+from maxent.families.priors.dirichlet_tables import DirichletCounts, check_table
 from maxent.models._component_search import groups_of_rows
 
 _REST = 0.1  # of every row, which a start divides among all components

@@ -10,11 +10,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.frames import check_names_of_lists
 from maxent._inputs.sequence_layout import holds_numbers
 from maxent._inputs.sequences import Sequences, symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.fitted import check_scores, check_value, fresh_state
-from maxent._support.frames import check_names_of_lists
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.threads import with_own_threads
@@ -34,7 +34,7 @@ from maxent.discrimination.detection._latent_rounds import baselines
 from maxent.discrimination.detection._outlier_base import OutlierBase
 from maxent.discrimination.detection.chain_posterior import ChainPosterior, listed
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.families.priors.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size, with_alphabet
 from maxent.models._component_search import groups_of_rows
 from maxent.models.chains._rules import check_counts, counts_of_tables

@@ -3,12 +3,12 @@
     maximise  J(lam) = sum_r phi_r(lam_r) - sum_s log Z_s(A_s lam) - bias potential
 
 over lam >= 0 in the domain, where Z_s is the partition function of a block (see
-:mod:`maxent.families.block`) and the map A_s turns multipliers into weights of its
-rows. J is concave and -log Z is a barrier of the blocks' domain, so the interior point
-of the vector machines serves here too; only its linear systems differ. It factorises
-the Hessian of every block. Blocks with `cheap_products`, distributions over trees among
-them, make a product with their Hessian in about the time of a gradient, and a factor in
-a hundred times as much: for these there is a projected Newton method.
+:mod:`maxent.families.priors.block`) and the map A_s turns multipliers into weights of
+its rows. J is concave and -log Z is a barrier of the blocks' domain, so the interior
+point of the vector machines serves here too; only its linear systems differ. It
+factorises the Hessian of every block. Blocks with `cheap_products`, distributions over
+trees among them, make a product with their Hessian in about the time of a gradient, and
+a factor in a hundred times as much: for these there is a projected Newton method.
 
 Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 """
@@ -52,7 +52,7 @@ from maxent.discrimination.margins.base import (
     check_is_margin,
     check_positive_mean,
 )
-from maxent.families.block import as_block
+from maxent.families.priors.block import as_block
 
 SOLVERS = ("auto", "interior", "newton")
 # Newton steps by products are given up beyond so many products, or so many for every

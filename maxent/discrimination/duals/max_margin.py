@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, Bias, FloatArray, MatrixLike
 from maxent.discrimination.duals.block_dual import check_blocks, check_incidence
-from maxent.families.conjugate import ConjugateBlock
+from maxent.families.priors.conjugate import ConjugateBlock
 from maxent.models.trees.spanning_trees import SpanningTrees, best_tree_scores
 
 _ENTER = 20  # constraints that may come into play in one round

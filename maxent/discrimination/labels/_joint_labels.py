@@ -23,7 +23,7 @@ from maxent._support.results import Status
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.labels._label_machines import Machine
 from maxent.discrimination.labels._label_rounds import Rounds
-from maxent.families.block import Block
+from maxent.families.priors.block import Block
 
 MOST_UNCERTAIN = 12  # rows: 4096 labellings
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from maxent._inputs.estimator_input import check_labels
 from maxent._inputs.plain_categories import missing_values
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels
 
 UNLABELLED = -1
 _SUM = 1e-6  # by which probabilities of all classes may miss one

@@ -11,8 +11,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted_classes, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator

@@ -26,8 +26,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._core.machines import gram as _gram
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, NDArray, Numbers

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.estimator_input import validated
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.estimator_input import validated
 from maxent._support import validation as v
-from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent._support.shares import quadratic_shares

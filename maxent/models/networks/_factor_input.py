@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._inputs.codes import check_codes
 from maxent._support import validation as v
-from maxent.families.dirichlet_nets import parents_first
+from maxent.families.priors.dirichlet_nets import parents_first
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

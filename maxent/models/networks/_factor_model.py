@@ -11,8 +11,8 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.frames import columns_of_nodes
 from maxent._support import validation as v
-from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.models._criteria import RowCriteria
 from maxent.models._graphs import NetGraph

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
+from maxent._inputs.frames import columns_of_nodes
 from maxent._support import validation as v
-from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
 from maxent.families._gaps import patterns

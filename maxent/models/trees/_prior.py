@@ -10,7 +10,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray, RandomState
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 from maxent.models._graphs import Graph
 from maxent.models.trees._edge_moments import (
     DenseEdgeCovariance,

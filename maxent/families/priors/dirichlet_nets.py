@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from maxent._inputs.codes import check_codes
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
-from maxent.families.dirichlet_tables import DirichletTables, check_table
+from maxent.families.priors.dirichlet_tables import DirichletTables, check_table
 
 
 class DirichletBayesNet(DirichletTables):

@@ -32,7 +32,7 @@ from maxent.families._singular import (
 )
 from maxent.families._special import log_gamma_ratio
 from maxent.families._within import variances_within
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 
 _LOG_PI = math.log(math.pi)
 

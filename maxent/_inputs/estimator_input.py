@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._inputs.frames import refuse_twins
 from maxent._support import validation as v
-from maxent._support.frames import refuse_twins
 from maxent._support.remedies import TAKE_REGRESSOR
 from maxent._support.typing import NDArray
 from maxent._support.validation import user_stacklevel

@@ -15,8 +15,8 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.validation import called
-from maxent.families.conjugate import ConjugatePrior
-from maxent.families.family_prior import integrate_together
+from maxent.families.priors.conjugate import ConjugatePrior
+from maxent.families.priors.family_prior import integrate_together
 
 UNCOUNTED = " (rows that miss an entry are not counted)"
 _NARROW = 20  # columns of the factors that products keep together

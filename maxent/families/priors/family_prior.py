@@ -24,7 +24,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._charts import Chart
 from maxent.families.base import ExponentialFamily
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 
 _DROP = 45.0  # of the log-density, in nats, at the ends of a grid
 _STEPS = 0.05, 0.3  # of a grid at most, in standard deviations and in coordinates

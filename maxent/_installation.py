@@ -1,4 +1,4 @@
-"""Versions and settings of everything that results and times depend on."""
+"""Installed parts: folder of the C headers, versions and settings in use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from maxent._version import __version__
@@ -16,6 +17,28 @@ _VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("OPENBLAS_CORETYPE", "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT"),
 )
+
+
+def get_include() -> str:
+    """Return the folder of the C headers that some ``.pxd`` files of the package name.
+
+    For ``include_dirs`` of extension modules that ``cimport`` from ``maxent.cython``,
+    as ``numpy.get_include`` for those that use NumPy's headers. Cython finds the
+    ``.pxd`` files themselves through the installed package.
+
+    Returns
+    -------
+    str
+        An absolute path.
+
+    Examples
+    --------
+    >>> import os
+    >>> import maxent
+    >>> os.path.exists(os.path.join(maxent.get_include(), "chains", "chain_loops.h"))
+    True
+    """
+    return str(Path(__file__).resolve().parent / "_core")
 
 
 def show_versions() -> None:

@@ -17,7 +17,7 @@ from maxent._support import validation as v
 from maxent._support.tables import HtmlTable
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, MatrixLike
 from maxent._support.underflow import allow_underflow
-from maxent.families.block import Block
+from maxent.families.priors.block import Block
 
 
 class ConjugatePrior(HtmlTable, ABC):

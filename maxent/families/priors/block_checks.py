@@ -8,7 +8,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.validation import check_answer
-from maxent.families.block import as_block
+from maxent.families.priors.block import as_block
 
 # Steps of central differences, as shares of the way along a direction of unit size. The
 # best of them counts: wide ones have truncation errors, narrow ones rounding.

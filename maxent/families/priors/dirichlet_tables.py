@@ -32,7 +32,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._special import log_gamma_ratio
-from maxent.families.conjugate import ConjugatePrior
+from maxent.families.priors.conjugate import ConjugatePrior
 
 _WIDE = 10  # cells per row from which on visits are multiplied as sparse matrices
 

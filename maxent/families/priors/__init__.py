@@ -1,0 +1,1 @@
+"""Priors over the parameters of families: conjugate distributions as blocks."""
