@@ -11,6 +11,7 @@ of this process (`RowBlocks`), or lists of items.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, cast
@@ -79,7 +80,7 @@ class Partitions:
 
     def total(self, function: Function, *shared: Any) -> tuple[Any, ...]:
         """Sums over the partitions of the tuples that a function returns."""
-        sums = _tree_sum(self._each(function, shared), self._later(_add))
+        sums = self._tree_sum(self._each(function, shared))
         return cast(tuple[Any, ...], self._computed(sums)[0])
 
     def update(
@@ -91,18 +92,31 @@ class Partitions:
         at first.
         """
         states = [None] * len(self.arrays) if states is None else states
-        pairs = self._each(function, shared, [(s,) for s in states], nout=2)
-        sums = _tree_sum([pair[1] for pair in pairs], self._later(_add))
+        pairs = list(self._each(function, shared, [(s,) for s in states], nout=2))
+        sums = self._tree_sum(pair[1] for pair in pairs)
         *kept, sums = self._kept(*(pair[0] for pair in pairs), sums)
         return kept, self._computed(sums)[0]
 
     def _each(self, function, shared, states=None, **options):
         run, shared = self._later(_run, **options), [self._sent(s) for s in shared]
         states = [()] * len(self.arrays) if states is None else states
-        return [
-            run(place, function, *own, *state, *shared)
-            for place, own, state in zip(self.places, self.arrays, states, strict=True)
-        ]
+        for place, own, state in zip(self.places, self.arrays, states, strict=True):
+            yield run(place, function, *own, *state, *shared)
+
+    def _tree_sum(self, parts):
+        """Sum in a tree whose shape depends on the number of parts only.
+
+        In this process at most `_FAN_IN` of each level are held at a time.
+        """
+        add, levels = self._later(_add), []
+        for part in parts:
+            _push(part, levels, 0, add)
+        for k in itertools.count():
+            if k + 1 == len(levels) and len(levels[k]) == 1 and k > 0:
+                return levels[k][0]
+            if levels[k]:
+                _push(add(*levels[k]), levels, k + 1, add)
+                levels[k] = []
 
     # -- how functions are called ------------------------------------------------------
     @staticmethod
@@ -343,12 +357,14 @@ def _aligned(value):
     return value
 
 
-def _tree_sum(parts, add):
-    """Sum in a tree whose shape depends on the number of parts only."""
-    while True:
-        parts = [add(*parts[lo : lo + _FAN_IN]) for lo in range(0, len(parts), _FAN_IN)]
-        if len(parts) == 1:
-            return parts[0]
+def _push(part, levels, k, add):
+    """Add a part to a level of a tree of sums; a full level is a part of the next."""
+    if k == len(levels):
+        levels.append([])
+    levels[k].append(part)
+    if len(levels[k]) == _FAN_IN:
+        whole, levels[k] = add(*levels[k]), []
+        _push(whole, levels, k + 1, add)
 
 
 def _add(*tuples):

@@ -111,17 +111,26 @@ class PartitionedFit:
                 "positive weight; add rows of another class."
             )
         if len(classes) > 2:
-            raise ValueError(
-                f"y has {len(classes)} classes ({v.shown(classes.tolist())}); a fit to "
-                "rows in blocks takes two. For more use MaxEntClassifier, or fit one "
-                "machine for each class c to y == c, and take the class whose "
-                "decision_function is the largest (user guide, 'Beyond one machine')."
-            )
+            self._check_several(len(classes))
         total = self.summary.class_weight
         return classes, v.class_factors(class_weight, classes, total)
 
+    def _check_several(self, m):
+        """Refuse what a joint machine of several classes in blocks cannot be."""
+        estimator = self.estimator
+        if estimator.multi_class == "ovo":
+            raise ValueError(
+                f"multi_class='ovo' fits a machine for every pair of {m} classes, and "
+                "rows in blocks take one for all; use multi_class='joint'."
+            )
+        if estimator.solver == "coordinate":
+            raise ValueError(
+                f"solver='coordinate' does not solve {m} classes of rows in blocks; "
+                "use solver='newton' or 'auto'."
+            )
+
     def solve(self, rows, tol):
-        """DualResult of :class:`PartRows`; stores the fitted state."""
+        """DualResult of PartRows; stores the fitted state."""
         estimator, unit = self.estimator, rows.unit
 
         def store(model, result):
@@ -148,11 +157,11 @@ class PartitionedFit:
 def _store(model, result, n_columns, rows):
     """Fitted state without multipliers: these stay in the partitions."""
     model.n_features_in_ = n_columns
-    b = np.array([result.bias + rows.centre])
+    b = np.atleast_1d(result.bias + rows.centre)
     if rows.features is None:
         model.coef_, model.intercept_ = np.atleast_2d(result.coef), b
         model.support_ = np.empty(0, dtype=np.intp)
-        model.dual_coef_ = np.empty((1, 0))
+        model.dual_coef_ = np.empty((len(b), 0))
         model.support_vectors_ = np.empty((0, n_columns))
         model.gamma_ = 0.0
     else:

@@ -31,6 +31,7 @@ from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._partitioned_fit import PartitionedFit
 from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination._several_classes import SeveralClassesMixin
+from maxent.discrimination.duals._partitioned_classes import PartClassRows
 from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_problem import (
     binary_problem,
@@ -265,7 +266,7 @@ default="rbf"
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
             Features, or the kernel matrix of the training rows. With kernel="linear"
-            or an `approximation`, and two classes, also rows in blocks, a Dask array or
+            or an `approximation` also rows in blocks, a Dask array or
             :class:`~maxent.RowBlocks`: see :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Labels of two or more classes.
@@ -334,7 +335,10 @@ for kernel="precomputed"
         data = PartitionedFit(self, X, y, sample_weight, "labels", margin)
         self.classes_, factor = data.classes(self.class_weight)
         factor = factor * margin.unit_weight(self.C)
-        rows = PartRows(margin, bias, factor, self.classes_, features=data.features)
+        kind = PartRows
+        if len(self.classes_) > 2:
+            kind, self.multi_class_ = PartClassRows, "joint"
+        rows = kind(margin, bias, factor, self.classes_, features=data.features)
         result = data.solve(rows, tol)
         self.loo_bound_ = np.nan
         self._warn_of_end(result, None if result.converged else data.sample[0])

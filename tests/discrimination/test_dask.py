@@ -181,7 +181,7 @@ REFUSED = [
     ),
     ({"solver": "interior"}, None, ValueError, "solver='interior' needs all rows"),
     ({"margin": "fixed"}, None, ValueError, "finite loss"),
-    ({}, "three", ValueError, "y has 3 classes"),
+    ({"multi_class": "ovo"}, "three", ValueError, "use multi_class='joint'"),
     ({}, "one", ValueError, "one class only"),
     ({}, "none", ValueError, "y is None"),
     ({"class_weight": {"maybe": 2.0}}, None, ValueError, "'maybe'"),
@@ -205,18 +205,6 @@ def test_what_partitions_cannot_do_is_said(options, labels, kind, message, data)
         MEDClassifier(**{"kernel": "linear", **options}).fit(blocks, y)
     before = BEFORE & set(options) or options.get("class_weight") == "even"
     assert len(seen) == (0 if before or y is None else 5)
-
-
-def test_one_machine_for_each_class_is_a_route_for_more(data, rng):
-    X, _ = data
-    y = (X @ rng.normal(size=(5, 3))).argmax(axis=1)
-    blocks = cut(X)
-    scores = [
-        MEDClassifier("linear").fit(blocks, y == c).decision_function(blocks)
-        for c in range(3)
-    ]
-    found = da.stack(scores, axis=1).argmax(axis=1).compute()
-    assert (found == y).mean() > 0.8
 
 
 def test_a_block_with_fewer_columns_than_fitted_is_refused_at_once(data):

@@ -23,6 +23,7 @@ from maxent.discrimination.duals._rounded_hinges import (
     RoundedHinge,
     solve_by_rounded_hinges,
 )
+from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 
 _CLOSE = 1e-9  # share of the gap that is left when a corner is made narrower
 _PATIENCE = 100  # short steps in a row, which sharp losses take
@@ -38,7 +39,7 @@ def solve_by_newton(
     of conjugate gradients. Parameters and result as for :func:`solve_coordinate`; for
     dense features. It begins with the machine of the result `start`.
     """
-    loss = _PrimalLoss(scores, constraints, flat)
+    loss = PrimalLoss(scores, constraints, flat)
     x = loss.point_of(start)
     if loss.rounding or loss.size**2 <= _PRODUCTS * constraints.n:
         run = NewtonRun(loss, x, patience=_PATIENCE)
@@ -49,7 +50,7 @@ def solve_by_newton(
     return newton_ascent(loss, run, tol, max_iter, callback)
 
 
-class _PrimalLoss:
+class PrimalLoss:
     """Conjugate loss of class weights and biases, as :class:`NewtonRun` takes it.
 
     A point has the weights of every class with its bias behind them, m (d + 1) numbers.
@@ -69,6 +70,8 @@ class _PrimalLoss:
         there is none, the last where the prior is flat.
     rounding : float
         Width of the rounded corner of hinges, 0 for smooth losses.
+    curvature : ndarray
+        Of the losses of all constraints at the last curved pass.
     """
 
     def __init__(self, scores, constraints, flat):
@@ -77,14 +80,7 @@ class _PrimalLoss:
         self.E = constraints.sparse_incidence() if flat else None
         self.shape = constraints.m, scores.X.shape[1] + 1
         self.size = self.shape[0] * self.shape[1]
-        precision = np.full(self.shape, 1.0 / scores.class_weight_variance)
-        if flat:
-            precision[:-1, -1], precision[-1, -1] = 0.0, np.inf
-        elif scores.variance:
-            precision[:, -1] /= scores.variance
-        else:
-            precision[:, -1] = np.inf
-        self.precision = precision.reshape(-1)
+        self.precision = class_precision(self.shape, flat, scores.variance)
 
     def point_of(self, start):
         """Weights and biases of a result, zeros of None."""
@@ -109,28 +105,33 @@ class _PrimalLoss:
         """Loss, multipliers, gradient, and the Hessian or None, without penalties."""
         value, lam, curvature = self._asked.loss(self.rows.q - self._margins(x))
         H = self._hessian(curvature) if hessian else None
-        return value, lam, -self._spread(lam), H
+        return value, lam, -self.spread(lam), H
 
     def curved_pass(self, x):
         """Loss, multipliers, gradient, and the diagonal of the Hessian.
 
         The curvatures are kept for products.
         """
-        value, lam, self._curvature = self._asked.loss(self.rows.q - self._margins(x))
-        weights, diagonal = np.abs(self.c.beta(self._curvature)), np.empty(self.shape)
+        value, lam, self.curvature = self._asked.loss(self.rows.q - self._margins(x))
+        weights, diagonal = np.abs(self.c.beta(self.curvature)), np.empty(self.shape)
         diagonal[:, :-1] = weights.T @ self._squares
         diagonal[:, -1] = weights.sum(axis=0)
-        return value, lam, -self._spread(lam), diagonal.reshape(-1)
+        return value, lam, -self.spread(lam), diagonal.reshape(-1)
 
     def hessian_product(self, x):
         """The Hessian of the losses at the last curved pass, times x (size,)."""
-        return self._spread(self._curvature * self._margins(x))
+        return self.spread(self.curvature * self._margins(x))
+
+    def multipliers(self, x):
+        """The multipliers that the losses ask for at x, and the margins' shortfalls."""
+        d = self.rows.q - self._margins(x)
+        return self._asked.losses(d)[1], d
 
     def _margins(self, x):
         W = x.reshape(self.shape)
         return self.c.margins(self.scores.X @ W[:, :-1].T + W[:, -1])
 
-    def _spread(self, lam):
+    def spread(self, lam):
         """Weights and biases of multipliers: the transpose of the margins' map."""
         beta, out = self.c.beta(lam), np.empty(self.shape)
         out[:, :-1] = beta.T @ self.scores.X
@@ -139,7 +140,8 @@ class _PrimalLoss:
 
     @cached_property
     def _squares(self):
-        return self.scores.X**2
+        X = self.scores.X
+        return X.power(2) if self.scores.sparse else X**2
 
     @cached_property
     def _by_class(self):
@@ -186,3 +188,23 @@ class _PrimalLoss:
         guess = W[:-1, -1] - W[-1, -1]
         J, gap, b, _ = certify(self.rows, self.scores, lam, self.E, guess)
         return Certified((lam, b, None), J, gap)
+
+
+def class_precision(shape, flat, bias_variance):
+    """Inverse prior variances of class weights and biases, infinite for a bias of zero.
+
+    Parameters
+    ----------
+    shape : (m, d + 1)
+    flat : bool
+    bias_variance : float
+        Variance of the bias of each class over that of its weights, 0 for none.
+    """
+    precision = np.full(shape, 1.0 / CLASS_WEIGHT_VARIANCE)
+    if flat:
+        precision[:-1, -1], precision[-1, -1] = 0.0, np.inf
+    elif bias_variance:
+        precision[:, -1] /= bias_variance
+    else:
+        precision[:, -1] = np.inf
+    return precision.reshape(-1)

@@ -244,13 +244,14 @@ def certificate_of(sums, x, precision, rows):
 
 def balance_of(linear, lam):
     """Sums over the multipliers that :func:`balancing` takes."""
-    room = _room(lam, linear.upper)
+    room = room_of(lam, linear.upper)
     side = linear.sign * lam
     up, down = float(side[side > 0].sum()), -float(side[side < 0].sum())
     return up, down, float(room @ room)
 
 
-def _room(lam, upper):
+def room_of(lam, upper):
+    """How far multipliers may move, either way."""
     return np.maximum(
         np.minimum(lam, np.where(np.isfinite(upper), upper - lam, lam)), 0
     )
@@ -278,7 +279,7 @@ def balanced(linear, lam, correction):
         return lam
     move, up, down = correction
     lam = lam * np.where(linear.sign > 0, up, down)
-    return lam - move * linear.sign * _room(lam, linear.upper) ** 2
+    return lam - move * linear.sign * room_of(lam, linear.upper) ** 2
 
 
 def feasible_sums(linear, lam, x):

@@ -68,13 +68,15 @@ def _run_on_sample(linear):
     return run
 
 
-def approximate_minimum(linear):
-    """Weights and bias (d + 1,) near the smallest loss, by a few Newton steps."""
-    return _approximate_run(linear).x
+def approximate_minimum(linear, direct=True):
+    """Weights and biases near the smallest loss, by a few Newton steps."""
+    return _approximate_run(linear, direct).x
 
 
-def _approximate_run(linear):
-    run = NewtonRun(linear, np.zeros(linear.X.shape[1] + 1))
+def _approximate_run(linear, direct=True):
+    run = (NewtonRun if direct else TruncatedRun)(
+        linear, np.zeros_like(linear.precision)
+    )
     while run.iteration < 30 and run.step() is Status.MAX_ITER:
         if run.decrement <= 1e-3 * (1 + abs(run.total)):
             break
