@@ -59,14 +59,15 @@ def test_sparse_rows_take_products_with_the_hessian(bias, data):
 @pytest.mark.parametrize("margin", ["exponential", "logistic", "hinge"])
 def test_approximate_kernels_are_those_of_one_array(margin, data):
     X, y = data
-    tol = 1e-5 if margin == "hinge" else 1e-7
+    # features and Hessians are in single precision, which ends narrow corners early
+    tol = 1e-4 if margin == "hinge" else 1e-7
     model = MEDClassifier(gamma=0.3, margin=margin, tol=tol, **NYSTROEM)
     apart = model.fit(RowBlocks(X, 130), y)
     objective, answers = apart.objective_, apart.decision_function(X)
     assert np.isnan(apart.approximation_gap_)
     exact = model.set_params(multi_class="joint").fit(X, y)
-    agree(objective, exact.objective_, 1e-5)
-    agree(answers, exact.decision_function(X), 2e-2)
+    agree(objective, exact.objective_, 10 * tol)
+    agree(answers, exact.decision_function(X), 2.0 * np.sqrt(tol * (1 + objective)))
 
 
 def test_bits_do_not_depend_on_the_scheduler(data):
