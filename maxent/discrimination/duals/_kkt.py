@@ -129,9 +129,15 @@ class ActiveRows:
         kind = np.lexsort((np.arange(self.n), self.p.target, self.p.sides))
         return np.unique(kind[np.linspace(0, self.n - 1, size).astype(np.intp)])
 
-    def active(self, a, f, b, slack):
-        """Rows that carry a multiplier or violate the condition up to a slack."""
-        return np.flatnonzero((a != 0) | (self.kkt_violation(a, f, b) > -slack))
+    def active(self, a, f, b, slack, rows=None):
+        """Rows that carry a multiplier or violate the condition up to a slack.
+
+        Of all rows, or of some.
+        """
+        some = slice(None) if rows is None else rows
+        violates = self.kkt_violation(a, f, b, some) > -slack
+        places = np.flatnonzero((a[some] != 0) | violates)
+        return places if rows is None else rows[places]
 
     def working_set(self, a, f, b, slack):
         """Active rows, the largest violations if memory is short."""

@@ -30,6 +30,7 @@ _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
 _BLOCK = 4096  # rows solved for together at first where the active ones do not fit
 _ROUNDS = 4  # after which that are too few, as rows that are left out answer to them
+_IDLE_SHARE = 0.2  # of rows that could be set aside, below which none are
 _LEAST = 1e-3  # share of an optimality gap to reach without a certificate
 _AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
@@ -217,15 +218,32 @@ class WorkingSets(ActiveRows):
     def sweeps(self, store, a, f, b, kkt):
         """Solve for the worst active rows in turn where all do not fit in memory.
 
-        Once the others have settled, all that are left may fit.
+        Once the others have settled, all that are left may fit. Rows without a
+        multiplier that are far from violating the condition are set aside: their
+        decision values are brought up to date where the others meet it.
         """
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         status, done, size, left = Status.MAX_ITER, -1, _BLOCK, _ROUNDS
         violation, middle = self.max_violation(a, f, b)
-        while violation > 1.05 * kkt and done < self.steps and not self.ended():
+        near, aside, next_look = np.arange(self.n), [], np.inf
+        while not self.ended():
+            if violation <= 1.05 * kkt or done == self.steps:
+                if not aside:
+                    break
+                self.bring_up_to_date(a, f, aside)
+                near, aside, next_look = np.arange(self.n), [], np.inf
+                done, b = -1, b + middle
+                violation, middle = self.max_violation(a, f, b)
+                continue
             done, b = self.steps, b + middle
+            if violation < next_look:
+                next_look = 0.25 * violation
+                far = self.far(a, f, b, near, max(slack, 4.0 * violation))
+                if far.mean() > _IDLE_SHARE:
+                    aside.append((near[far], a.copy()))
+                    near = near[~far]
             # Shrunk rows will violate the condition: first steps may be rough.
-            rows = self.active(a, f, b, max(slack, 0.05 * violation))
+            rows = self.active(a, f, b, max(slack, 0.05 * violation), near)
             target = max(0.05 * violation, kkt)
             if len(rows) > self.limit:
                 if left == 0:  # the working set is cycling
@@ -239,15 +257,31 @@ class WorkingSets(ActiveRows):
             if status in _FAILED:
                 return b, status
             moved = np.flatnonzero(a != before)
-            others = np.setdiff1d(np.arange(self.n), store.rows, assume_unique=True)
+            others = np.setdiff1d(near, store.rows, assume_unique=True)
             if len(moved) and len(others):
                 change = (a - before)[moved, None]
                 f[others] += self.kernel.apply(moved, change, True, others)[:, 0]
-            violation, middle = self.max_violation(a, f, b)
-            if self.monitor.callback is not None:
+            violation, middle = self.max_violation(a, f, b, near)
+            if self.monitor.callback is not None and not aside:
                 self.monitor.report(self.steps, *self.certify(a, f, b)[:2])
+        self.bring_up_to_date(a, f, aside)
         self.balance(a)
         return b + middle, status
+
+    def far(self, a, f, b, rows, slack):
+        """Whether each of some rows has no multiplier and more slack than this."""
+        return (a[rows] == 0) & (self.kkt_violation(a, f, b, rows) < -slack)
+
+    def bring_up_to_date(self, a, f, aside):
+        """Decision values of rows from those with the multipliers at an earlier time.
+
+        `aside` has pairs of rows and multipliers.
+        """
+        for rows, seen in aside:
+            moved = np.flatnonzero(a != seen)
+            if len(moved):
+                change = (a - seen)[moved, None]
+                f[rows] += self.kernel.apply(moved, change, True, rows)[:, 0]
 
     def extend(self, store, a, f, b, kkt):
         """Add rows that violate the condition: "same", "more" rows held, or "full"."""
