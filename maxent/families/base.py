@@ -34,6 +34,7 @@ from maxent._support.underflow import allow_underflow
 from maxent.families import _checks
 from maxent.families._charts import Chart
 from maxent.families._comparisons import Comparisons
+from maxent.families._minimal import all_kept
 from maxent.families._pairs import inner, paired, weighted_mean
 
 
@@ -452,6 +453,10 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     def _expected_log_base(self):
         """E log h(x), of the batch shape."""
         return 0.0
+
+    def _minimal(self):
+        """Which natural parameters (batch, k) determine all, and their factors."""
+        return all_kept(self.natural_parameters.shape)
 
     def _log_prob(self, X):
         T = self._statistics(X, **self._fixed())

@@ -178,6 +178,9 @@ class Independent(OfParts):
         return np.broadcast_to(each, X.shape).sum(axis=-1)
 
     # -- values --------------------------------------------------------------------
+    def _minimal(self):
+        return tuple(map(_joined, self.members._minimal()))
+
     def _natural(self):
         return _joined(self.members.natural_parameters)
 

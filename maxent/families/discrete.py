@@ -17,6 +17,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._charts import LOGITS
+from maxent.families._minimal import of_logits
 from maxent.families._pairs import tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
@@ -197,6 +198,9 @@ class Categorical(ExponentialFamily):
 
     def _n_free(self):
         return int(np.count_nonzero(self.prob)) - int(np.prod(self.batch_shape))
+
+    def _minimal(self):
+        return of_logits(self.prob)
 
     def _natural(self):
         return self._log_prob_table

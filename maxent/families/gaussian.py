@@ -24,6 +24,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._gaps import expected_sums, imputed, log_prob_of_seen
+from maxent.families._minimal import of_symmetric
 from maxent.families._pairs import squared_distances, sum_log_det, tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 
@@ -359,6 +360,9 @@ class Gaussian(AnyGaussian):
     def _statistics(cls, X):
         outer = X[..., :, None] * X[..., None, :]
         return np.concatenate([X, flattened(outer)], axis=-1)
+
+    def _minimal(self):
+        return of_symmetric(self.natural_parameters.shape, self.mean.shape[-1])
 
     def _natural(self):
         precision = precisions(self._factor)

@@ -14,6 +14,7 @@ from scipy.special import gammaln, logsumexp
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
+from maxent.families._minimal import of_logits
 from maxent.families._pairs import tiles, weighted_mean
 from maxent.families.base import ExponentialFamily
 from maxent.families.discrete import Categorical, log_sum, pseudo_counts
@@ -109,6 +110,9 @@ class Multinomial(ExponentialFamily):
 
     def _n_free(self):
         return int(np.count_nonzero(self.prob)) - int(np.prod(self.batch_shape))
+
+    def _minimal(self):
+        return of_logits(self.prob)
 
     def _natural(self):
         return self._draw._log_prob_table

@@ -10,6 +10,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike
+from maxent.families._minimal import joined
 from maxent.families.base import ExponentialFamily
 from maxent.families.columns import Independent, OfParts
 
@@ -177,6 +178,9 @@ class Product(OfParts):
             yield part, X[..., own]
 
     # -- values --------------------------------------------------------------------
+    def _minimal(self):
+        return joined([part._minimal() for part in self.factors])
+
     def _natural(self):
         return np.concatenate([p.natural_parameters for p in self.factors], axis=-1)
 

@@ -15,6 +15,7 @@ from scipy.special import digamma, multigammaln
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._matching import shape_from_gap
+from maxent.families._minimal import of_symmetric
 from maxent.families._pairs import sum_log_det, weighted_mean
 from maxent.families.base import ExponentialFamily
 from maxent.families.gaussian import flattened, log_det, precisions
@@ -99,6 +100,9 @@ class _AnyWishart(ExponentialFamily):
                 "would be infinite. Add rows that differ."
             )
         return shape_from_gap(gap, p), mean
+
+    def _minimal(self):
+        return of_symmetric(self.natural_parameters.shape, 1)
 
 
 class Wishart(_AnyWishart):

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent.families import (
-    Categorical,
-    ExponentialFamily,
-    Gaussian,
-    InverseWishart,
-    Multinomial,
-    Wishart,
-)
+from maxent.families import ExponentialFamily
+from maxent.families._minimal import all_kept, of_logits, of_symmetric
 
 Array = NDArray[np.float64]
 
@@ -49,43 +43,29 @@ class Coordinates:
         return [f"{self.name}[{','.join(map(str, at))}]" for at in places]
 
 
+def _block(name, mask, factor):
+    kept = np.flatnonzero(mask)
+    return Coordinates(name, mask.shape, kept, np.ravel(factor)[kept])
+
+
 def free(name: str, shape: tuple[int, ...]) -> Coordinates:
     """All of them are kept."""
-    kept = np.arange(np.prod(shape, dtype=int))
-    return Coordinates(name, shape, kept, np.ones(len(kept)))
+    return _block(name, *all_kept(shape))
 
 
 def probabilities(name: str, table: Array) -> Coordinates:
-    """Logits of rows along the last axis: without zeros and each row's last entry."""
-    used = table > 0
-    last = table.shape[-1] - 1 - np.argmax(used[..., ::-1], axis=-1)
-    used &= np.arange(table.shape[-1]) != last[..., None]
-    kept = np.flatnonzero(used)
-    return Coordinates(name, table.shape, kept, np.ones(len(kept)))
+    """Logits of rows along the last axis."""
+    return _block(name, *of_logits(table))
 
 
-def symmetric(name: str, shape: tuple[int, ...], first: int = 0) -> Coordinates:
-    """Blocks (..., first + p * p) that end with a symmetric matrix: its lower half."""
-    p = round((shape[-1] - first) ** 0.5)
-    i, j = np.tril_indices(p)
-    one = np.concatenate([np.arange(first), first + i * p + j])
-    factor = np.concatenate([np.ones(first), np.where(i == j, 1.0, 2.0)])
-    rows = np.arange(np.prod(shape[:-1], dtype=int))[:, None] * shape[-1]
-    return Coordinates(
-        name, shape, (rows + one).ravel(), np.tile(factor, len(rows)).ravel()
-    )
+def symmetric(name: str, shape: tuple[int, ...]) -> Coordinates:
+    """Symmetric matrices (..., p * p)."""
+    return _block(name, *of_symmetric(shape))
 
 
 def family_coordinates(name: str, P: ExponentialFamily) -> Coordinates:
     """Natural parameters of a batch."""
-    shape = P.natural_parameters.shape
-    if isinstance(P, (Categorical, Multinomial)):
-        return probabilities(name, P.prob)
-    if isinstance(P, Gaussian):
-        return symmetric(name, shape, P.mean.shape[-1])
-    if isinstance(P, (Wishart, InverseWishart)):
-        return symmetric(name, shape, 1)
-    return free(name, shape)
+    return _block(name, *P._minimal())
 
 
 # -- what every kind of model defines --------------------------------------------------

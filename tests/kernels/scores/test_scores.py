@@ -403,6 +403,16 @@ def test_minimal_scores_determine_all_of_them(rng):
         assert np.abs(found - expected).max() < error * scale
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_minimal_scores_of_a_family_are_as_many_as_are_independent(name, rng):
+    P = MAKERS[name](rng, ())
+    X = P.sample(400, rng)
+    every = FisherScores(P, representation="overcomplete").transform(X)
+    every /= np.maximum(every.std(axis=0), 1e-300)
+    rank = np.linalg.matrix_rank(every.T @ every / len(X), tol=1e-8)
+    assert FisherScores(P).transform(X).shape[1] == rank
+
+
 def test_expected_scores_are_zero(rng):
     """Sum over all strings of three letters of p(x) U(x)."""
     model = random_hmm(rng, 2, 2)
