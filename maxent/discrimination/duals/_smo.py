@@ -219,29 +219,28 @@ class WorkingSets(ActiveRows):
         """Solve for the worst active rows in turn where all do not fit in memory.
 
         Once the others have settled, all that are left may fit. Rows without a
-        multiplier that are far from violating the condition are set aside: their
-        decision values are brought up to date where the others meet it.
+        multiplier that are far from violating the condition are set aside, and their
+        decision values are left as they are: certification computes them afresh.
         """
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         status, done, size, left = Status.MAX_ITER, -1, _BLOCK, _ROUNDS
+        near, next_look, exact = np.arange(self.n), np.inf, -1
         violation, middle = self.max_violation(a, f, b)
-        near, aside, next_look = np.arange(self.n), [], np.inf
         while not self.ended():
             if violation <= 1.05 * kkt or done == self.steps:
-                if not aside:
+                if exact == self.steps or len(near) == self.n:
                     break
-                self.bring_up_to_date(a, f, aside)
-                near, aside, next_look = np.arange(self.n), [], np.inf
-                done, b = -1, b + middle
-                violation, middle = self.max_violation(a, f, b)
+                # Rounding of single precision may hide violations: look at these few.
+                columns = np.flatnonzero(a)
+                f[near] = self.kernel.apply(columns, a[columns, None], rows=near)[:, 0]
+                exact, done = self.steps, -1
+                violation, middle = self.max_violation(a, f, b, near)
                 continue
             done, b = self.steps, b + middle
             if violation < next_look:
                 next_look = 0.25 * violation
                 far = self.far(a, f, b, near, max(slack, 4.0 * violation))
-                if far.mean() > _IDLE_SHARE:
-                    aside.append((near[far], a.copy()))
-                    near = near[~far]
+                near = near[~far] if far.mean() > _IDLE_SHARE else near
             # Shrunk rows will violate the condition: first steps may be rough.
             rows = self.active(a, f, b, max(slack, 0.05 * violation), near)
             target = max(0.05 * violation, kkt)
@@ -262,26 +261,14 @@ class WorkingSets(ActiveRows):
                 change = (a - before)[moved, None]
                 f[others] += self.kernel.apply(moved, change, True, others)[:, 0]
             violation, middle = self.max_violation(a, f, b, near)
-            if self.monitor.callback is not None and not aside:
+            if self.monitor.callback is not None and len(near) == self.n:
                 self.monitor.report(self.steps, *self.certify(a, f, b)[:2])
-        self.bring_up_to_date(a, f, aside)
         self.balance(a)
         return b + middle, status
 
     def far(self, a, f, b, rows, slack):
         """Whether each of some rows has no multiplier and more slack than this."""
         return (a[rows] == 0) & (self.kkt_violation(a, f, b, rows) < -slack)
-
-    def bring_up_to_date(self, a, f, aside):
-        """Decision values of rows from those with the multipliers at an earlier time.
-
-        `aside` has pairs of rows and multipliers.
-        """
-        for rows, seen in aside:
-            moved = np.flatnonzero(a != seen)
-            if len(moved):
-                change = (a - seen)[moved, None]
-                f[rows] += self.kernel.apply(moved, change, True, rows)[:, 0]
 
     def extend(self, store, a, f, b, kkt):
         """Add rows that violate the condition: "same", "more" rows held, or "full"."""
