@@ -36,8 +36,8 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
 class _Epochs:
     """Multipliers, weights and bias, kept up to date by epochs over the rows.
 
-    Every epoch visits the rows in a new random order. Where neighbours stay together, as
-    in runs of a few rows that lie side by side, the bias of the epoch before is met
+    Every epoch visits the rows in a new random order. Where neighbours stay together,
+    as in runs of a few rows that lie side by side, the bias of the epoch before is met
     again by all of them, and what rows share takes three times as many epochs.
 
     An epoch over all rows is followed by a few over those that it moved: a multiplier
@@ -82,7 +82,7 @@ class _Epochs:
         """Make an epoch; return True if its numbers are finite."""
         order, look = self.moving, False
         if not self.left:
-            # An estimate of the gap costs a logarithm a visit, too much for every epoch.
+            # An estimate of the gap costs a logarithm a visit: not in every epoch.
             look = self.full % 3 == 0 or self.total <= self._allowed(10.0)
             self.full += 1
             order = len(self.lam)
@@ -140,7 +140,7 @@ class _Epochs:
 
 
 def epoch_of(linear):
-    """The compiled epoch for the features of a LinearProblem, and its arrays of them."""
+    """Compiled epoch for the features of a LinearProblem, and the arrays of these."""
     X = linear.X
     if not linear.sparse:
         return epoch_dense, (X,)

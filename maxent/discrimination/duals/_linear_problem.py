@@ -123,11 +123,11 @@ class LinearProblem:
     def part(self, pick, factor):
         """Some constraint rows (in order), their weights multiplied by a factor."""
         part = object.__new__(LinearProblem)
-        part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
+        part.problem, part.sparse = self.problem, self.sparse
         rows = self.rows.subset(pick)
         part.rows = replace(rows, weight=rows.weight * factor)
-        part.index, part.sign = self.index[pick], self.sign[pick]
-        part.one_to_one = False
+        part.X, part.sign = self.X[self.index[pick]], self.sign[pick]
+        part.index, part.one_to_one = np.arange(len(pick)), True
         return part
 
     def expand(self, f):

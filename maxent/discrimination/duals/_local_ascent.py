@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.machines.coordinate import epoch_csr, epoch_dense
 from maxent._support.results import Monitor, Status
 from maxent.discrimination.duals._coordinate_ascent import epoch_of
 from maxent.discrimination.duals._partitioned_linear import (

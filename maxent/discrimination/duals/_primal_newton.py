@@ -62,7 +62,8 @@ def newton_ascent(linear, run, tol, max_iter, callback):
 def _run_on_sample(linear):
     """A run near the best machine of a random sixteenth of the rows, Hessian fresh."""
     n = len(linear.rows.q)
-    pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
+    # One of every sixteen neighbours: as many of every class, where rows lie by class.
+    pick = 16 * np.arange(n // 16) + np.random.default_rng(0).integers(16, size=n // 16)
     run = _approximate_run(linear.part(pick, n / len(pick)))
     run.evaluate(run.x, True)
     return run
