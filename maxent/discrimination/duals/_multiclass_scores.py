@@ -13,7 +13,8 @@ from maxent._support.results import Certified
 from maxent.discrimination.duals.class_pairs import class_coefficients
 from maxent.discrimination.grams.gram_store import PartGram
 
-_PASSES = 8
+_PASSES = 8  # over the examples held, where many come to rest at zero
+_FEW_PASSES = 3  # where none does
 _FURTHER = 16  # visits of the examples that move, after one of all
 _MOVING = 0.9  # share of the examples, above which they are not told apart
 _SHARE = 0.3  # of the largest violation: examples that violate less are passed over
@@ -51,13 +52,14 @@ class KernelScores(Quadratic):
         self.limit = min(n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
         self.store = PartGram(kernel, self.limit)
         self.least = 1.5 * least_share(constraints.rows.potential.core_spec)
+        self.passes = _FEW_PASSES if constraints.rows.potential.curved else _PASSES
         self.worst = 0.0  # violation met last
 
     @property
     def sweep_work(self):
         """Multiplications of a sweep over all examples, about."""
         n, m = self.c.n, self.c.m
-        return n * (_PASSES * m + 1.5 * n)
+        return n * (self.passes * m + 1.5 * n)
 
     # -- the regulariser, as the certificate wants it --------------------------------
     def value_and_margins(self, lam):
@@ -142,7 +144,7 @@ class KernelScores(Quadratic):
             variance,
         )
         spec, K = c.rows.potential.core_spec, self.store.matrix
-        for _ in range(_PASSES):
+        for _ in range(self.passes):
             order = rng.permutation(q)
             terms, visits, worst = joint_block(
                 spec,
