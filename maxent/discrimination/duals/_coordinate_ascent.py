@@ -110,7 +110,7 @@ class _Epochs:
         """Choose the rows of the next epoch, by those that this one has moved."""
         self.left = self.left - 1 if self.left else _PARTIAL
         self.moving = np.flatnonzero(self.lam != before)
-        if not len(self.moving) <= _WORTH * len(self.lam):
+        if not 0 < len(self.moving) <= _WORTH * len(self.lam):
             self.left = 0
 
     def _allowed(self, times):
