@@ -408,7 +408,7 @@ cdef inline double logistic_optimum(double a, double k, double u) noexcept nogil
     cdef double lo = a - k, hi = a, t = 0., s = u, g, step
     cdef int _
     if 0. < u < 1.:
-        t = log(u) - log1p(-u)
+        t = log(u / (1. - u))
     if not lo < t < hi:
         t = 0.5 * (lo + hi)
     for _ in range(100):
@@ -419,8 +419,9 @@ cdef inline double logistic_optimum(double a, double k, double u) noexcept nogil
         else:
             hi = t
         step = g / (1. + k * s * (1. - s))
-        if fabs(step) <= 1e-13 * (1. + fabs(t)):
-            break
+        if fabs(step) <= 1e-7:
+            # What is left after this step is below its square: s follows by its slope.
+            return s + s * (1. - s) * step
         if lo < t + step < hi:
             t += step
         else:

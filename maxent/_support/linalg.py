@@ -34,6 +34,12 @@ def row_chunks(n, cost):
     return [slice(lo, min(lo + rows, n)) for lo in range(0, n, rows)]
 
 
+def cached_chunks(n, width):
+    """Slices of n rows of this many numbers, few enough to stay in cache."""
+    rows = max(16, 65536 // max(width, 1))
+    return [slice(lo, min(lo + rows, n)) for lo in range(0, n, rows)]
+
+
 def blocked_cholesky(A):
     """Lower Cholesky factor of A (overwritten), by blocks between checks for Ctrl-C.
 

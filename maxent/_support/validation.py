@@ -37,6 +37,7 @@ from maxent._support.parameters import (  # noqa: F401  # for other modules
 from maxent._support.typing import ArrayLike, FloatArray, NDArray
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_IN_CACHE = 1 << 16  # entries
 LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
 LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
 
@@ -224,7 +225,13 @@ def largest_entry(entries: NDArray[Any]) -> float:
     """
     if not entries.size:
         return 0.0
-    return max(float(entries.max()), -float(entries.min()))
+    if not entries.flags.c_contiguous:
+        return max(float(entries.max()), -float(entries.min()))
+    entries, largest = entries.reshape(-1), 0.0
+    for lo in range(0, len(entries), _IN_CACHE):  # so that memory is read once
+        part = entries[lo : lo + _IN_CACHE]
+        largest = max(largest, float(part.max()), -float(part.min()))
+    return largest
 
 
 def check_range(

@@ -32,7 +32,7 @@ def class_rows(name, y, sample_weight, class_weight):
     sample = v.check_weights(sample_weight, len(codes))
     sample = np.ones(len(codes)) if sample is None else sample
     keep = np.flatnonzero(sample > 0)
-    present = np.unique(codes[keep])
+    present = np.flatnonzero(np.bincount(codes[keep]))
     if len(present) < 2:
         raise ValueError(
             f"y contains one class only ({classes[present].tolist()}) among rows of "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support.linalg import cached_chunks
 from maxent._support.typing import Bias
 
 _FAR = 100.0  # squared distance of the mean from zero, in units of the variance
@@ -33,8 +34,12 @@ def near_zero(
     """
     if not isinstance(data, np.ndarray) or bias != "flat":
         return data, None
-    mean = data.mean(axis=0, dtype=np.float64)
-    squares = np.einsum("ij,ij->", data, data, dtype=np.float64) / len(data)
+    mean, squares = np.zeros(data.shape[1]), 0.0
+    for part in cached_chunks(*data.shape):  # read from memory once
+        rows = data[part].astype(np.float64, copy=False)
+        mean += rows.sum(axis=0)
+        squares += float(np.vdot(rows, rows))
+    mean, squares = mean / len(data), squares / len(data)
     far = float(mean @ mean)
     if not far > _FAR * (squares - far):
         return data, None

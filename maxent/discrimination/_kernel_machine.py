@@ -189,6 +189,7 @@ class KernelMachineMixin(CertifiedState):
                     init=None if init is None else np.abs(init),
                     solver=self.solver,
                     callback=callback,
+                    check=is_approximated(data),  # others are checked
                 )
             if steps < self.max_iter and result.max_iter is None:
                 result.max_iter = steps

@@ -353,3 +353,15 @@ def test_switches_of_other_types_mean_the_same(value):
     found = maxent.MaxEntClassifier(fit_intercept=value).fit(X, y)
     assert found.intercept_ == [0.0]
     assert found.coef_ == maxent.MaxEntClassifier(fit_intercept=False).fit(X, y).coef_
+
+
+@pytest.mark.parametrize("shape", [(3,), (65_536,), (65_537,), (300, 700)])
+def test_the_largest_entry_is_found_wherever_it_is(shape, rng):
+    entries = rng.normal(size=shape)
+    assert v.largest_entry(entries) == np.abs(entries).max()
+    for place in (0, entries.size // 2, entries.size - 1):
+        for value in (50.0, -60.0):
+            entries.flat[place] = value
+            assert v.largest_entry(entries) == abs(value)
+            assert v.largest_entry(entries.T) == abs(value)
+        entries.flat[place] = 0.0

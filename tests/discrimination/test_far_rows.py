@@ -79,3 +79,11 @@ def test_rows_near_zero_and_other_biases_are_left_as_they_are(rng):
     assert found.dtype == np.float64
     np.testing.assert_allclose(found + origin, X + 1e3, atol=1e-3)
     assert not near_zero(np.full((4, 2), 7.0), "flat")[0].any()
+
+
+@pytest.mark.parametrize("d", [3, 70_000])
+def test_the_mean_is_that_of_rows_of_any_number_and_width(d, rng):
+    data = 1e3 + rng.normal(size=(50_000 if d == 3 else 40, d))
+    found, origin = near_zero(data, "flat")
+    np.testing.assert_allclose(origin, data.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found, data - data.mean(axis=0), atol=1e-9)

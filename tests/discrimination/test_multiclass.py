@@ -123,7 +123,7 @@ def test_a_logistic_multiplier_leaves_its_bounds(margin):
     lam = np.array([[1e-300 if margin < 0 else 1.0 - 1e-15]])
     order = codes = np.zeros(1, dtype=np.intp)
     joint_dense(
-        *(spec, one[:, None], one, codes, one, 0.0, 1.0, 0.5, 0.0, order),
+        *(spec, one[:, None], one, codes, one, 0.0, 1.0, 0.5, 0.0, order, True),
         *(lam, W, np.zeros(2)),
     )
     found = float(W[0, 0] - W[1, 0])

@@ -16,6 +16,7 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
+from scipy.linalg.cython_blas cimport daxpy, dgemv
 
 from maxent._core.machines.coordinate cimport index_t
 from maxent._core.potentials cimport (
@@ -52,12 +53,16 @@ cdef void improve(
     cdef Py_ssize_t s, j, _
     cdef double diagonal = class_weight_variance * k_tt + variance
     cdef double new, step, change
+    # From this margin on a multiplier of zero is the best one.
+    cdef double enough = level + potential_slope(p, 0.) / rate
     for j in range(m):
         moved[j] = 0.
     for _ in range(2):
         change = 0.
         for s in range(m - 1):
             j = s + (s >= y)
+            if lam[s] == 0 and score[y] - score[j] >= enough:
+                continue
             new = coordinate_optimum(
                 p, level, rate, weight, lam[s], score[y] - score[j], 2. * diagonal)
             step = new - lam[s]
@@ -75,12 +80,15 @@ cdef void improve(
 cdef double visit(
     const Potential* p, double level, double rate, double weight,
     double class_weight_variance,
-    double variance, double k_tt, Py_ssize_t y, Py_ssize_t m, double* lam,
+    double variance, double k_tt, Py_ssize_t y, Py_ssize_t m, bint look, double* lam,
     double* score, double* moved) noexcept nogil:
-    """Improve all multipliers of one example; its Fenchel-Young terms on arrival."""
+    """Improve all multipliers of one example; its Fenchel-Young terms on arrival.
+
+    Without `look` these are zero.
+    """
     cdef Py_ssize_t s, j
     cdef double fenchel = 0., scale = weight * rate
-    for s in range(m - 1):
+    for s in range(m - 1 if look else 0):
         j = s + (s >= y)
         fenchel += fenchel_young(
             p, lam[s] / scale, rate * (level - score[y] + score[j]))
@@ -303,6 +311,7 @@ def joint_csr(
     double class_weight_variance,
     double variance,
     const Py_ssize_t[::1] order,  # IN     visits
+    bint look,                    # IN     whether to sum the Fenchel-Young terms
     double[:, ::1] lam,           # IN/OUT (n, m - 1)
     double[:, ::1] W,             # IN/OUT (d, m) weights of every class
     double[::1] bias,             # IN/OUT (m,)
@@ -332,7 +341,7 @@ def joint_csr(
                     score[k] += x * w[k]
             total += visit(&p, level, rate, weight[t], class_weight_variance,
                            variance, norm[t],
-                           codes[t], m, &lam[t, 0], score, moved)
+                           codes[t], m, look, &lam[t, 0], score, moved)
             any_moved = False
             for k in range(m):
                 if moved[k] != 0:
@@ -365,45 +374,36 @@ def joint_dense(
     double class_weight_variance,
     double variance,
     const Py_ssize_t[::1] order,
+    bint look,
     double[:, ::1] lam,
     double[:, ::1] W,             # IN/OUT (m, d) weights of every class
     double[::1] bias,
 ):
     """As `joint_csr` for dense rows; here W has one row a class."""
     cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t m = W.shape[0], d = X.shape[1], k, j, t, u, work = 0
-    cdef double total = 0., sum0, sum1, sum2, sum3, step
+    cdef Py_ssize_t m = W.shape[0], k, t, u, work = 0
+    cdef int classes = <int>m, d = <int>X.shape[1], one = 1
+    cdef double total = 0., step, unit = 1.
     cdef double* score = <double*>malloc(2 * m * sizeof(double))
     cdef double* moved = score + m
-    cdef double* w
-    cdef const double* x
+    cdef double* x
     if score == NULL:
         raise MemoryError
     try:
         for u in range(order.shape[0]):
             t = order[u]
-            x = &X[t, 0]
+            x = <double*>&X[t, 0]
             for k in range(m):
-                w = &W[k, 0]
-                sum0 = sum1 = sum2 = sum3 = 0.
-                for j in range(0, d - 3, 4):
-                    sum0 += x[j] * w[j]
-                    sum1 += x[j + 1] * w[j + 1]
-                    sum2 += x[j + 2] * w[j + 2]
-                    sum3 += x[j + 3] * w[j + 3]
-                for j in range(d - d % 4, d):
-                    sum0 += x[j] * w[j]
-                score[k] = bias[k] + ((sum0 + sum1) + (sum2 + sum3))
+                score[k] = bias[k]
+            dgemv("T", &d, &classes, &unit, &W[0, 0], &d, x, &one, &unit, score, &one)
             total += visit(&p, level, rate, weight[t], class_weight_variance,
                            variance, norm[t],
-                           codes[t], m, &lam[t, 0], score, moved)
+                           codes[t], m, look, &lam[t, 0], score, moved)
             for k in range(m):
                 if moved[k] != 0:
                     bias[k] += variance * moved[k]
                     step = class_weight_variance * moved[k]
-                    w = &W[k, 0]
-                    for j in range(d):
-                        w[j] += step * x[j]
+                    daxpy(&d, &step, x, &one, &W[k, 0], &one)
             work += (d + 16) * m
             if work > 1000000:
                 work = 0

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._core.machines.coordinate import epoch_csr, epoch_dense
-from maxent._optimize.certificate import repair_equality
 from maxent._support.results import Certified, Monitor, Status
 from maxent.discrimination.duals._proximal_bias import ProximalBias
+
+_PARTIAL = 4  # epochs over the rows that move, between two over all
+_WORTH = 0.9  # share of the rows, above which an epoch over all costs little more
 
 
 def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
@@ -21,7 +23,7 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
     status, n_iter, next_check = Status.MAX_ITER, 0, 0
     while n_iter < max_iter and status is Status.MAX_ITER:
         n_iter += 1
-        if not epochs.run(n_iter):
+        if not epochs.run():
             status = Status.NONFINITE
         elif n_iter >= next_check and (epochs.nearly_done() or n_iter % 25 == 0):
             status = epochs.check(n_iter, monitor)
@@ -34,90 +36,82 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
 class _Epochs:
     """Multipliers, weights and bias, kept up to date by epochs over the rows.
 
-    Rows are laid out in random order once; an epoch then visits short runs of them in a
-    fresh random order: nearly random visits at the speed of streaming.
+    Every epoch visits the rows in a new random order. Where neighbours stay together,
+    as in runs of a few rows that lie side by side, the bias of the epoch before is met
+    again by all of them, and what rows share takes three times as many epochs.
+
+    An epoch over all rows is followed by a few over those that it moved: a multiplier
+    that rests at an end of its domain mostly stays there.
     """
 
     def __init__(self, linear, tol, init, seed):
         self.linear, self.tol = linear, tol
         self.rng = np.random.default_rng(seed)
-        shuffle = self.rng.permutation(linear.X.shape[0])
-        place = np.empty_like(shuffle)
-        place[shuffle] = np.arange(len(shuffle))
-        self.order = np.argsort(place[linear.index], kind="stable")
-        self.place = place[linear.index[self.order]]
-        self.rows = linear.rows.subset(self.order)
-        self.sign = np.ascontiguousarray(linear.sign[self.order])
-        norms = linear.squared_norms()[shuffle]
+        self.rows = rows = linear.rows
+        norms = linear.squared_norms()
         self.bias = ProximalBias(1, linear.flat, linear.problem.bias_variance, norms)
-        self.norm = norms[self.place] + self.bias.variance
-        X = linear.X[shuffle]
-        self._prepare(X)
-        self._start(X, init)
-        self.objective, self.total = 0.0, np.inf
-
-    def _prepare(self, X):
-        """Everything that the compiled epochs take besides the state."""
-        if self.linear.sparse:
-            kinds = {X.indices.dtype, X.indptr.dtype}
-            if len(kinds) > 1 or kinds - {np.dtype(np.int32), np.dtype(np.int64)}:
-                X.indices = X.indices.astype(np.int64)
-                X.indptr = X.indptr.astype(np.int64)
-            self.epoch, data = epoch_csr, (X.data, X.indices, X.indptr)
-        else:
-            self.epoch, data = epoch_dense, (X,)
-        rows = self.rows
+        self.norm = norms[linear.index] + self.bias.variance
+        self.epoch, arrays = epoch_of(linear)
         self.constants = (
             rows.potential.core_spec,
-            *data,
+            *arrays,
             rows.q,
             rows.rate,
             rows.weight,
-            self.sign,
+            linear.sign,
             self.norm,
-            self.place,
+            linear.index,
         )
+        self._start(init)
+        self.moving, self.left, self.full = None, 0, 0
+        self.objective, self.total = 0.0, np.inf
 
-    def _start(self, X, init):
+    def _start(self, init):
         """First multipliers, with the weights and the bias that belong to them."""
-        n, d = len(self.sign), X.shape[1]
-        self.lam, self.w = np.zeros(n), np.zeros(d)
+        linear, rows = self.linear, self.rows
+        self.lam, self.w = np.zeros(len(rows.q)), np.zeros(linear.X.shape[1])
         if init is not None:
-            self.lam = np.ascontiguousarray(init[self.order])
-        elif not self.rows.potential.finite_at_zero:
-            self.lam = self.rows.start_inside()
-            if self.linear.flat:
-                self.lam = repair_equality(
-                    self.lam, self.rows.upper, self.sign[:, None]
-                )
+            self.lam = init.copy()
+        elif not rows.potential.finite_at_zero:
+            self.lam = linear.repaired(rows.start_inside())
         if self.lam.any():
-            a = np.bincount(
-                self.place, weights=self.sign * self.lam, minlength=X.shape[0]
-            )
-            self.w = np.asarray(X.T @ a).ravel()
-            self.bias.add(a.sum())
+            self.w = linear.weights_of(self.lam)
+            self.bias.add(float(linear.sign @ self.lam))
 
-    def run(self, n_iter):
+    def run(self):
         """Make an epoch; return True if its numbers are finite."""
-        # An estimate of the gap costs a logarithm a visit, too much for every epoch.
-        look = n_iter % 3 == 1 or self.total <= self._allowed(10.0)
+        order, look = self.moving, False
+        if not self.left:
+            # An estimate of the gap costs a logarithm a visit: not in every epoch.
+            look = self.full % 3 == 0 or self.total <= self._allowed(10.0)
+            self.full += 1
+            order = len(self.lam)
+        before = self.lam.copy()
         total, _ = self.epoch(
             *self.constants,
-            block_order(len(self.lam), self.rng),
+            self.rng.permutation(order),
             self.bias.variance,
             look,
             self.lam,
             self.w,
             self.bias.value,
         )
-        self.bias.end_sweep(float(self.sign @ self.lam))
+        self._choose(before)
+        self.bias.end_sweep(float(self.linear.sign @ self.lam))
         if look:
             self.total = total
             # The bias moves little, and its logarithms cost a fifth of an epoch.
-            if n_iter <= 10 or total <= self._allowed(3.0):
+            if self.full <= 10 or total <= self._allowed(3.0):
                 value = self.rows.value(self.lam)
                 self.objective = value - 0.5 * float(self.w @ self.w)
         return np.isfinite(total) or not self.rows.potential.finite_loss
+
+    def _choose(self, before):
+        """Choose the rows of the next epoch, by those that this one has moved."""
+        self.left = self.left - 1 if self.left else _PARTIAL
+        self.moving = np.flatnonzero(self.lam != before)
+        if not 0 < len(self.moving) <= _WORTH * len(self.lam):
+            self.left = 0
 
     def _allowed(self, times):
         return times * self.tol * (1 + abs(self.objective))
@@ -126,15 +120,9 @@ class _Epochs:
         """True if the estimated gap is close to the tolerance."""
         return self.total <= self._allowed(2.0)
 
-    def multipliers(self):
-        """Multipliers in the order of the problem, balanced."""
-        lam = np.empty(len(self.lam))
-        lam[self.order] = self.lam
-        return self.linear.repaired(lam)
-
     def certified(self):
         """Certificate of the multipliers, with (lam, bias, w) for its point."""
-        lam = self.multipliers()
+        lam = self.linear.repaired(self.lam.copy())
         J, gap, b, w, _ = self.linear.certify(lam, self.bias.value[0])
         return Certified((lam, b, w), J, gap)
 
@@ -151,10 +139,11 @@ class _Epochs:
         return Status.MAX_ITER
 
 
-def block_order(n, rng, block=32):
-    """Nearly random order of n visits: short runs, in random order."""
-    if n <= 64 * block:
-        return rng.permutation(n)
-    blocks = rng.permutation(-(-n // block))
-    order = (blocks[:, None] * block + np.arange(block)[None, :]).reshape(-1)
-    return order[order < n]
+def epoch_of(linear):
+    """Compiled epoch for the features of a LinearProblem, and the arrays of these."""
+    X = linear.X
+    if not linear.sparse:
+        return epoch_dense, (X,)
+    kind = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+    ends = X.indptr.astype(kind, copy=False)
+    return epoch_csr, (X.data, X.indices.astype(kind, copy=False), ends)

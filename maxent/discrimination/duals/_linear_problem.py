@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from maxent._support.results import Certified
 from maxent._support.threads import share_out
 from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 
-_CHUNK = 4096  # rows of a loss pass at a time
+_CHUNK = 8192  # rows of a loss pass at a time
 _PIECES = 8  # of a loss pass, which threads share out
 
 
@@ -28,6 +29,10 @@ def prior_precision(n_columns, problem):
         variance = problem.bias_variance
         precision[-1] = 1.0 / variance if variance else np.inf
     return precision
+
+
+def _added(sums, more):
+    return tuple(a + b for a, b in zip(sums, more, strict=True))
 
 
 class LinearProblem:
@@ -58,6 +63,7 @@ class LinearProblem:
             X = X.astype(np.float64, copy=False)
         self.X = X if self.sparse else np.ascontiguousarray(X)
         self.one_to_one = len(self.index) == X.shape[0]
+        self._last = None  # pass
         if check:
             v.check_range("X", self.X, LARGEST_FEATURE)
 
@@ -123,11 +129,12 @@ class LinearProblem:
     def part(self, pick, factor):
         """Some constraint rows (in order), their weights multiplied by a factor."""
         part = object.__new__(LinearProblem)
-        part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
+        part.problem, part.sparse = self.problem, self.sparse
         rows = self.rows.subset(pick)
         part.rows = replace(rows, weight=rows.weight * factor)
-        part.index, part.sign = self.index[pick], self.sign[pick]
-        part.one_to_one = False
+        part.X, part.sign = self.X[self.index[pick]], self.sign[pick]
+        part.index, part.one_to_one = np.arange(len(pick)), True
+        part._last = None
         return part
 
     def expand(self, f):
@@ -154,23 +161,72 @@ class LinearProblem:
         """Loss of weights and bias x (d + 1,), and what follows from it.
 
         Returns (value, multipliers, gradient, Hessian in single precision or None);
-        the Hessian is for dense features.
+        the Hessian is for dense features. Another pass at the same array `x` takes the
+        losses of the last one.
         """
-        lam = np.empty(len(self.rows.q))
+        if self._last is None or self._last[0] is not x:
+            self._last = (x, *self._losses(x))
+        _, value, lam, gradient, curvature = self._last
+        return value, lam, gradient, self._hessian(curvature) if hessian else None
+
+    def _losses(self, x):
+        """Value, multipliers, gradient, and curvature of every row's loss."""
+        n = len(self.rows.q)
+        lam, curvature = np.empty(n), np.empty(n)
+
+        def sums(part):
+            rows, s = self.rows.subset(part), self.sign[part]
+            X = self._features(part)
+            f = X @ x[:-1]
+            f += x[-1]
+            f *= s
+            value, lam[part], curvature[part] = rows.loss(rows.q - f)
+            a = s * lam[part]
+            gradient = np.empty(len(x))
+            gradient[:-1] = X.T @ a if self.sparse else a @ X
+            gradient[-1] = a.sum()
+            return value, -gradient
+
+        value, gradient = self._summed(sums)
+        return value, lam, gradient, curvature
+
+    def _hessian(self, curvature):
+        """Sum of curvature [x, 1] [x, 1]' over the rows, in single precision."""
+        width, root = self.X.shape[1] + 1, np.sqrt(curvature)
+
+        def product(part):
+            Z = np.empty((part.stop - part.start, width), dtype=np.float32)
+            scale_rows(self._features(part), root[part], Z)
+            return ((Z.T @ Z).astype(np.float64),)
+
+        return self._summed(product)[0]
+
+    def _features(self, part):
+        """Features of a slice of the constraint rows, in double precision."""
+        X = self.X if self._all_at_once else self.X[self._data_rows(part)]
+        return X.astype(np.float64, copy=False)
+
+    def _data_rows(self, part):
+        return part if self.one_to_one else self.index[part]
+
+    def _summed(self, sums):
+        """Sums (tuple) of slices of the constraint rows, which threads share out.
+
+        They are added in the order of the rows, so that bits are the same for any
+        number of threads.
+        """
         pieces = self._pieces()
-        sums = [None] * len(pieces)
+        out = [None] * len(pieces)
 
         def work(k, _, stop):
-            sums[k] = self._loss_sums(pieces[k], x, hessian, lam, stop)
+            for part in pieces[k]:
+                if stop.is_set():
+                    break
+                more = sums(part)
+                out[k] = more if out[k] is None else _added(out[k], more)
 
         share_out(work, len(pieces), self.X.size)  # a nanosecond for an entry
-        value, gradient, H = sums[0]
-        for more in sums[1:]:  # in the order of the rows: same bits
-            value += more[0]
-            gradient += more[1]
-            if hessian:
-                H += more[2]
-        return value, lam, gradient, H
+        return functools.reduce(_added, out)
 
     @property
     def _all_at_once(self):
@@ -178,43 +234,12 @@ class LinearProblem:
         return self.sparse and self.one_to_one
 
     def _pieces(self):
-        """Constraint rows of a loss pass that one thread takes together."""
+        """Slices of the constraint rows, grouped by those that one thread takes."""
         n = len(self.rows.q)
-        if self._all_at_once:
-            return [slice(0, n)]
-        chunks = -(-n // _CHUNK)
-        step = _CHUNK * max(1, -(-chunks // _PIECES))
-        return [slice(lo, min(lo + step, n)) for lo in range(0, max(n, 1), step)]
-
-    def _loss_sums(self, piece, x, hessian, lam, stop):
-        """Value, gradient and Hessian of a piece, and its multipliers in `lam`."""
-        rows, sign, X = self.rows, self.sign, self.X
-        d = X.shape[1]
-        H = np.zeros((d + 1, d + 1), order="F") if hessian else None
-        value, gradient = 0.0, np.zeros(d + 1)
-        size = piece.stop if self._all_at_once else _CHUNK
-        scaled = np.empty((size if hessian else 0, d + 1), dtype=np.float32)
-        for lo in range(piece.start, piece.stop, max(size, 1)):
-            if stop.is_set():
-                break
-            part = slice(lo, min(lo + size, piece.stop))
-            Xc = X[part] if self.one_to_one else X[self.index[part]]
-            Xc = Xc.astype(np.float64, copy=False)
-            s = sign[part]
-            f = Xc @ x[:d]
-            f += x[d]
-            f *= s
-            loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
-            lam[part] = lam_c
-            value += loss
-            a = s * lam_c
-            gradient[:d] -= a @ Xc
-            gradient[d] -= a.sum()
-            if hessian:
-                Z = scaled[: len(s)]
-                scale_rows(Xc, np.sqrt(curvature), Z)
-                H += Z.T @ Z
-        return value, gradient, H
+        size = max(n, 1) if self._all_at_once else _CHUNK
+        parts = [slice(lo, min(lo + size, n)) for lo in range(0, max(n, 1), size)]
+        each = max(1, -(-len(parts) // _PIECES))
+        return [parts[lo : lo + each] for lo in range(0, len(parts), each)]
 
     def certified(self, x, lam):
         """Certificate of weights and bias x (d + 1,) by the multipliers of its pass."""

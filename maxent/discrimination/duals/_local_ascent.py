@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.machines.coordinate import epoch_csr, epoch_dense
 from maxent._support.results import Monitor, Status
-from maxent.discrimination.duals._coordinate_ascent import block_order
+from maxent.discrimination.duals._coordinate_ascent import epoch_of
 from maxent.discrimination.duals._partitioned_linear import (
     balance_of,
     balanced,
@@ -149,9 +148,7 @@ def _raise_part(X, y, weight, lam, rows, x, variance, parts, seed):
 def _coordinate_steps(linear, lam, w, bias, variance, parts, rng):
     """Epochs of steps on the multipliers, which change with w and bias in place."""
     r = linear.rows
-    epoch, arrays = (epoch_dense, (linear.X,))
-    if linear.sparse:
-        epoch, arrays = epoch_csr, _csr_parts(linear.X)
+    epoch, arrays = epoch_of(linear)
     constants = (
         r.potential.core_spec,
         *arrays,
@@ -163,14 +160,8 @@ def _coordinate_steps(linear, lam, w, bias, variance, parts, rng):
         linear.index,
     )
     for _ in range(_EPOCHS):
-        order = block_order(len(lam), rng)
+        order = rng.permutation(len(lam))
         epoch(*constants, order, variance, False, lam, w, bias)
-
-
-def _csr_parts(X):
-    """Data and indices of a CSR array, the latter of one type."""
-    kind = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
-    return X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False)
 
 
 def _balance(X, y, weight, lam, rows):

@@ -41,13 +41,18 @@ def solve_by_newton(
     """
     loss = PrimalLoss(scores, constraints, flat)
     x = loss.point_of(start)
-    if loss.rounding or loss.size**2 <= _PRODUCTS * constraints.n:
+    if loss.rounding or has_cheap_factor(loss.size, constraints.n):
         run = NewtonRun(loss, x, patience=_PATIENCE)
     else:
         run = TruncatedRun(loss, x)
     if loss.rounding:
         return solve_by_rounded_hinges(loss, run, tol, max_iter, callback, _CLOSE)
     return newton_ascent(loss, run, tol, max_iter, callback)
+
+
+def has_cheap_factor(size, n):
+    """True if the Hessian's factor is as fast as the products that take its place."""
+    return size**2 <= _PRODUCTS * n
 
 
 class PrimalLoss:

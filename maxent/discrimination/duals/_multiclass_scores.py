@@ -13,7 +13,10 @@ from maxent._support.results import Certified
 from maxent.discrimination.duals.class_pairs import class_coefficients
 from maxent.discrimination.grams.gram_store import PartGram
 
-_PASSES = 3
+_PASSES = 8  # over the examples held, where many come to rest at zero
+_FEW_PASSES = 3  # where none does
+_FURTHER = 16  # visits of the examples that move, after one of all
+_MOVING = 0.9  # share of the examples, above which they are not told apart
 _SHARE = 0.3  # of the largest violation: examples that violate less are passed over
 _FEW = 0.02  # share of the examples visited, below which another pass can wait
 _FULL = 0.8  # share in play of the examples held, below which the others are let go
@@ -49,13 +52,14 @@ class KernelScores(Quadratic):
         self.limit = min(n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
         self.store = PartGram(kernel, self.limit)
         self.least = 1.5 * least_share(constraints.rows.potential.core_spec)
+        self.passes = _FEW_PASSES if constraints.rows.potential.curved else _PASSES
         self.worst = 0.0  # violation met last
 
     @property
     def sweep_work(self):
         """Multiplications of a sweep over all examples, about."""
         n, m = self.c.n, self.c.m
-        return n * (_PASSES * m + 1.5 * n)
+        return n * (self.passes * m + 1.5 * n)
 
     # -- the regulariser, as the certificate wants it --------------------------------
     def value_and_margins(self, lam):
@@ -140,7 +144,7 @@ class KernelScores(Quadratic):
             variance,
         )
         spec, K = c.rows.potential.core_spec, self.store.matrix
-        for _ in range(_PASSES):
+        for _ in range(self.passes):
             order = rng.permutation(q)
             terms, visits, worst = joint_block(
                 spec,
@@ -216,27 +220,37 @@ class LinearScores(Quadratic):
         self.W = self._weights(beta)
 
     def sweep(self, lam, bias, variance, rng):
-        """Visit every example once; the Fenchel-Young terms met."""
-        c, rows = self.c, self.c.rows
-        visit = joint_csr if self.sparse else joint_dense
-        data = (
-            (self.X.data, self.X.indices, self.X.indptr) if self.sparse else (self.X,)
-        )
-        return visit(
-            rows.potential.core_spec,
-            *data,
-            self.diagonal,
-            c.codes,
-            c.weight,
-            c.margin.level,
-            c.margin.rate,
-            self.class_weight_variance,
-            variance,
-            rng.permutation(c.n),
-            lam,
-            self.W,
-            bias,
-        )
+        """Visit all examples, then those that move; the Fenchel-Young terms met first.
+
+        The multipliers of most examples rest at zero from some sweep on.
+        """
+        c, first, order = self.c, None, self.c.n
+        visit, data = joint_dense, (self.X,)
+        if self.sparse:
+            visit, data = joint_csr, (self.X.data, self.X.indices, self.X.indptr)
+        for _ in range(1 + _FURTHER):
+            before = lam.copy()
+            terms = visit(
+                c.rows.potential.core_spec,
+                *data,
+                self.diagonal,
+                c.codes,
+                c.weight,
+                c.margin.level,
+                c.margin.rate,
+                self.class_weight_variance,
+                variance,
+                rng.permutation(order),
+                first is None,
+                lam,
+                self.W,
+                bias,
+            )
+            first = terms if first is None else first
+            order = np.flatnonzero((lam != before).any(axis=1))
+            if not 0 < len(order) <= _MOVING * c.n:
+                break
+        return first
 
     def refresh(self, beta):
         """Nothing is out of play here."""

@@ -44,10 +44,19 @@ _INTERIOR_STEPS = 500  # hard problems take 100
 
 
 def solve_linear(
-    X, problem, *, tol, max_iter, init=None, solver="auto", callback=None, seed=0
+    X,
+    problem,
+    *,
+    tol,
+    max_iter,
+    init=None,
+    solver="auto",
+    callback=None,
+    seed=0,
+    check=True,
 ):
     """Solve a signed linear dual; `lam` of the result is signed, `coef` is w."""
-    linear = LinearProblem(X, problem, keep_single=True)
+    linear = LinearProblem(X, problem, check, keep_single=True)
     margin, asked = problem.margin, tol
     if margin.unit_potential.hard:
         largest = linear.squared_norms().max() + problem.bias_variance

@@ -26,7 +26,10 @@ from maxent.discrimination.duals._definiteness import (
 )
 from maxent.discrimination.duals._multiclass_ascent import solve_coordinate
 from maxent.discrimination.duals._multiclass_interior import solve_interior
-from maxent.discrimination.duals._multiclass_primal import solve_by_newton
+from maxent.discrimination.duals._multiclass_primal import (
+    has_cheap_factor,
+    solve_by_newton,
+)
 from maxent.discrimination.duals._multiclass_scores import KernelScores, LinearScores
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals.class_pairs import (
@@ -39,7 +42,6 @@ _LOOSE = (
     1e-5  # tolerance from which ascent is a few times as fast, but on linear kernels
 )
 _TALL = 8  # rows per column from which on Newton is faster than ascent; half if curved
-_HINGE_COLUMNS = 2000  # of all classes, up to which Newton on hinges beats ascent
 _NARROW = 2e7  # multiplications below which the interior point beats Newton on hinges
 _INTERIOR_LIMIT = 4000  # of constraints in play, above which its steps are too long
 _INTERIOR_STEPS = 500  # hard problems take 100
@@ -188,7 +190,8 @@ class _Problem:
         if not self.linear or kernel.sparse or g.hard:
             return "coordinate", "interior"
         tall = len(kernel) > (_TALL / 2 if g.curved else _TALL) * kernel.X.shape[1]
-        if not tall or not (g.smooth or self.width <= _HINGE_COLUMNS):
+        # Conjugate gradients take hundreds of products where most losses are flat.
+        if not (tall and (g.curved or has_cheap_factor(self.width, len(kernel)))):
             return "coordinate", "interior"
         if not g.smooth and self.size * float(self.width) ** 2 <= _NARROW:
             return "interior", "newton"

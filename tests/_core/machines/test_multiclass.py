@@ -42,11 +42,12 @@ class State:
         margin = self.margin
         return (margin.level, margin.rate, self.share, self.variance)
 
-    def run(self, index=None):
+    def run(self, index=None, look=True):
         """(sum of Fenchel-Young terms, lam, W, bias) of the compiled pass."""
         lam, bias = self.lam.copy(), self.bias.copy()
         W = self.W.T.copy() if index is None else self.W.copy()
-        rest = (self.codes, self.weight, *self.constants(), self.order, lam, W, bias)
+        rest = (self.codes, self.weight, *self.constants(), self.order, look)
+        rest += (lam, W, bias)
         spec = self.margin.core_spec
         if index is None:
             total = joint_dense(spec, self.X, self.norm, *rest)
@@ -131,6 +132,16 @@ def test_sparse_rows_and_both_index_types_take_the_same_steps(margin, m, d, rng)
     for a, b, c in zip(dense, short, long):
         assert np.asarray(b).tobytes() == np.asarray(c).tobytes()
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("index", [None, np.int32])
+@priors
+def test_a_pass_without_a_look_takes_the_same_steps(margin, index, rng):
+    state = State(rng, margin, 4, 6)
+    (total, *seen), (none, *unseen) = state.run(index), state.run(index, look=False)
+    assert total > 0 and none == 0.0
+    for a, b in zip(seen, unseen, strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 @priors

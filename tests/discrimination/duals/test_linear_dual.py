@@ -17,7 +17,13 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
-from maxent.discrimination.duals import _primal_newton, linear_dual
+from maxent.discrimination.duals import (
+    _coordinate_ascent,
+    _primal_newton,
+    linear_dual,
+)
+from maxent.discrimination.duals._linear_problem import LinearProblem
+from maxent.discrimination.duals._signed_problem import binary_problem
 
 PRIOR = ExponentialMargin(6.0)
 SMOOTH = [PRIOR, LaplaceMargin(4.0), GaussianMargin(1.5), LogisticMargin()]
@@ -196,15 +202,16 @@ def test_steps_are_bounded_and_counted(solver, rng):
     assert longer.objective >= max(seen) - 1e-5 * (1 + longer.objective)
 
 
+@pytest.mark.parametrize("factor, info", [(1.0, 3), (np.nan, 0)])
 def test_a_hessian_that_cannot_be_factored_leaves_it_to_the_interior_point(
-    monkeypatch, rng
+    factor, info, monkeypatch, rng
 ):
-    def refuse(*args, **kwargs):
-        raise np.linalg.LinAlgError
+    def refuse(A, **options):
+        return factor * A, info
 
     X, y = problem(rng)
     plain = solve_linear_dual(X, y, PRIOR, tol=1e-7, solver="newton")
-    monkeypatch.setattr(_primal_newton, "cho_factor", refuse)
+    monkeypatch.setattr(_primal_newton, "dpotrf", refuse)
     r = solve_linear_dual(X, y, PRIOR, tol=1e-7, solver="newton")
     assert r.converged
     assert r.solver == "interior"
@@ -320,3 +327,88 @@ def test_newton_holds_no_copy_of_features_in_single_precision(rng):
     tracemalloc.stop()
     assert result.converged
     assert peak < X.nbytes  # a copy in doubles is twice as large
+
+
+def rows_with_shared_columns(rng, n, d=400):
+    """Sparse rows with a few columns that most rows have, as frequent words are."""
+    share = np.concatenate([np.full(5, 0.8), np.full(d - 5, 0.02)])
+    X = sp.csr_array(np.abs(rng.normal(size=(n, d))) * (rng.random((n, d)) < share))
+    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.5, 1.0, -1.0)
+    return X, y
+
+
+def test_what_rows_share_takes_few_epochs(rng):
+    X, y = rows_with_shared_columns(rng, 6000)
+    options = {"bias": 1.0, "solver": "coordinate", "tol": 1e-3, "max_iter": 16}
+    for data in (X, X.toarray()):
+        r = solve_linear_dual(data, y, LogisticMargin(), **options)
+        assert r.converged, r.gap / (1 + r.objective)
+
+
+@pytest.mark.parametrize("margin", [HingeMargin(2.0), PRIOR, LogisticMargin()])
+def test_epochs_visit_all_rows_and_then_those_that_move(margin, monkeypatch, rng):
+    X, y = rows_with_shared_columns(rng, 3000)
+    visits = []
+
+    def noting(linear):
+        epoch, arrays = epoch_of(linear)
+
+        def run(*args):
+            visits.append(args[len(arrays) + 7])
+            before = args[-3].copy()
+            found = epoch(*args)
+            moved.append(np.flatnonzero(args[-3] != before))
+            return found
+
+        return run, arrays
+
+    epoch_of, moved = _coordinate_ascent.epoch_of, []
+    monkeypatch.setattr(_coordinate_ascent, "epoch_of", noting)
+    r = solve_linear_dual(X, y, margin, bias=1.0, solver="coordinate", tol=1e-5)
+    assert r.converged
+    sizes = np.array([len(order) for order in visits])
+    assert sizes[0] == len(y) and all(len(set(o)) == len(o) for o in visits)
+    for last, order in zip(moved[:-1], visits[1:], strict=True):
+        assert len(order) == len(y) or np.array_equal(np.sort(order), last)
+    gaps = np.diff(np.flatnonzero(sizes == len(y)))
+    assert gaps.max(initial=1) <= 5
+    if margin is PRIOR or isinstance(margin, HingeMargin):
+        assert sizes.min() < len(y) / 2  # rows rest at an end
+    else:
+        assert (sizes == len(y)).all()  # none has an end to rest at
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("single", [False, True])
+def test_a_pass_has_the_derivatives_of_its_loss(single, bias, rng):
+    X, y = problem(rng, 20_000, 5)  # more than one slice
+    X = X.astype(np.float32) if single else X
+    data = binary_problem(y, LogisticMargin(2.0), bias, rng.uniform(0.5, 2.0, len(y)))
+    linear = LinearProblem(X, data, keep_single=True)
+    x = rng.normal(size=6)
+    value, lam, gradient, none = linear.loss_pass(x)
+    *again, H = linear.loss_pass(x, True)
+    assert none is None and again[0] == value and (again[1] == lam).all()
+    m = y * (X.astype(float) @ x[:-1] + x[-1])
+    assert value == pytest.approx(data.weight @ np.logaddexp(0.0, -2.0 * m), rel=1e-10)
+    Z = np.column_stack([X, np.ones(len(y))]).astype(float)
+    np.testing.assert_allclose(gradient, -Z.T @ (y * lam), rtol=1e-8, atol=1e-6)
+    p = 1.0 / (1.0 + np.exp(2.0 * m))
+    curvature = 4.0 * data.weight * p * (1.0 - p)
+    np.testing.assert_allclose(H, (Z.T * curvature) @ Z, rtol=1e-4, atol=1e-2)
+    moved = linear.loss_pass(x + 0.1)[0]  # another array is another pass
+    assert moved != value
+
+
+def test_a_part_has_its_rows_and_weights(rng):
+    X, y = problem(rng, 200, 3)
+    linear = LinearProblem(X, binary_problem(y, PRIOR, "flat", None))
+    pick = np.sort(rng.permutation(200)[:50])
+    x = rng.normal(size=4)
+    alone = LinearProblem(
+        X[pick], binary_problem(y[pick], PRIOR, "flat", np.full(50, 4.0))
+    )
+    for a, b in zip(
+        linear.part(pick, 4.0).loss_pass(x), alone.loss_pass(x), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
