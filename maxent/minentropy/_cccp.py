@@ -97,7 +97,7 @@ def _other_bounds(bound, before, latent_svm):
         if size > 0.0:
             other = _Bound(parts, w, None, w + (near / size) * direction)
             # hidden values that tie; where few do, directions choose the same ones
-            if not any(np.array_equal(other.slope, slope) for slope in slopes):
+            if all(abs(other.slope - slope).max() > 0.0 for slope in slopes):
                 slopes.append(other.slope)
                 yield other
 
