@@ -67,6 +67,8 @@ EXTENSIONS = {
     "latent_trees": [],
     "margin_ascent": [],
     "motifs": [],
+    "text_tables": [],
+    "fasta": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.
@@ -144,6 +146,7 @@ def main():
                 CORE + "machines/rbf_loops.h",
                 CORE + "dispatch.h",
                 CORE + "sizes.h",
+                CORE + "decimals.h",
                 *(source.removesuffix("c") + "h" for source in sources),
                 CORE + "systems/pair_filter.h",
                 CORE + "lanes.h",

@@ -2,6 +2,8 @@
 
 hmm        Gram matrix of 500 hidden Markov models (10 states, 4 letters, horizon 10)
            against batched NumPy matmul.
+gaussian   Gram matrix of 500 of 3 states whose rows are Gaussian (2 columns, full
+           covariances, horizon 25) against batched NumPy: determinants, solves, matmul.
 lds        Gram matrix of 500 linear dynamical systems (4 states, 2 outputs, horizon 25)
            against one SciPy Cholesky factor and solve of the dense joint covariances a
            pair, which are made outside the time. The peer runs on some pairs; its time
@@ -28,7 +30,7 @@ from _race import Report, arguments, describe, pin, race
 from dynamics import joint, systems
 from sequences import batched_gram, our_fit, peer_fit, random_hmm
 
-PARTS = ("hmm", "lds", "em", "many", "counts", "forward")
+PARTS = ("hmm", "gaussian", "lds", "em", "many", "counts", "forward")
 
 
 def main():
@@ -85,6 +87,48 @@ def hmm(options, report):
     add(
         report,
         f"HMM Gram {n} x {n}",
+        outcome.ours.cpu_seconds,
+        outcome.peer.cpu_seconds,
+        "<= 0.25",
+        f"difference {error:.1e}",
+    )
+
+
+def gaussian(options, report):
+    """Gram matrix of hidden Markov models of Gaussian rows."""
+    import numpy as np
+
+    from maxent.kernels import product_kernel
+    from maxent.models import GaussianHMM
+
+    n, S, d = 60 if options.quick else 500, 3, 2
+    rng = np.random.default_rng(0)
+    models = []
+    for _ in range(n):
+        A = rng.normal(size=(S, d, d))
+        cov = A @ A.swapaxes(1, 2) + 0.3 * np.eye(d)
+        start, move = rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), S)
+        models.append(GaussianHMM(start, move, rng.normal(size=(S, d)), cov))
+    mean = np.stack([model.emission.mean for model in models])
+    cov = np.stack([model.emission.cov for model in models])
+    root = np.linalg.det(cov) ** 0.25
+
+    def affinities(i):
+        half = 0.5 * (cov[i][:, None] + cov[i:, None])
+        off = mean[i][:, None] - mean[i:, None]
+        far = (off * np.linalg.solve(half, off[..., None])[..., 0]).sum(axis=-1)
+        size = root[i][:, None] * root[i:, None] / np.sqrt(np.linalg.det(half))
+        return size * np.exp(-far / 8.0)
+
+    outcome = race(
+        lambda: product_kernel(models, horizon=25, log=True),
+        lambda: batched_gram(models, rho=0.5, T=25, affinities=affinities),
+        options.pairs,
+    )
+    error = np.abs(outcome.ours.result - outcome.peer.result).max()
+    add(
+        report,
+        f"Gaussian HMM Gram {n} x {n}",
         outcome.ours.cpu_seconds,
         outcome.peer.cpu_seconds,
         "<= 0.25",

@@ -173,17 +173,26 @@ def many(options, report):
     )
 
 
-def batched_gram(models, rho, T):
-    """Log Gram matrix by batched matmul, a row at a time."""
+def batched_gram(models, rho, T, affinities=None):
+    """Log Gram matrix by batched matmul, a row at a time.
+
+    `affinities` (i) gives those of the emissions of model i and of i, i + 1, ..., (n -
+    i, states, states); without it these are tables of symbols.
+    """
     import numpy as np
 
     n = len(models)
     pi = np.stack([m.start for m in models]) ** rho
     A = np.stack([m.transition for m in models]) ** rho
-    E = np.stack([m.emission.prob for m in models]) ** rho
+    if affinities is None:
+        E = np.stack([m.emission.prob for m in models]) ** rho
+
+        def affinities(i):
+            return E[i] @ E[i:].transpose(0, 2, 1)
+
     out = np.empty((n, n))
     for i in range(n):
-        psi = E[i] @ E[i:].transpose(0, 2, 1)
+        psi = affinities(i)
         X = (pi[i][:, None] * pi[i:, None, :]) * psi
         log_k = np.zeros(n - i)
         for _ in range(T):

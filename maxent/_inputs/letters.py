@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._core.fasta import count_letters
+
 BASES = "ACGTU"
 CODES = "NRYKMSWBDHV"  # of IUPAC: any base, or one of two or three
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
@@ -20,8 +22,13 @@ _AMINO_KINDS = 15  # of amino acids that proteins have, at least
 def counted(strings: Iterable[str]) -> Counter[str]:
     """Counts of the letters of all strings."""
     counts: Counter[str] = Counter()
+    ascii = np.zeros(128, np.intp)
     for text in strings:
-        counts.update(text)
+        if isinstance(text, str) and text.isascii():
+            count_letters(str(text), ascii)
+        else:
+            counts.update(text)
+    counts.update({chr(a): int(ascii[a]) for a in np.flatnonzero(ascii)})
     return counts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._core.fasta import fasta_records
 from maxent._support.files import decode_text, is_missing, read_bytes
 from maxent._support.validation import user_stacklevel
 
@@ -94,34 +96,21 @@ def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Recor
 
 
 _PRINTABLE = bytes(range(32, 127)) + b"\t"
-_ODD = (";", "\r", "\v", "\f")  # comments, and other line breaks
 
 
 def _plain_fasta(file: str, text: str) -> Records | None:
-    """Records of a FASTA file without odd lines, split at its headers.
-
-    None where lines need to be looked at one by one: with comments, blanks between
-    letters or before a header, and line breaks of other systems.
-    """
-    if not text.startswith(">") or any(odd in text for odd in _ODD):
+    """Records of a FASTA file whose sequences are ASCII letters and blanks, or None."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    names: list[str] = []
+    sequences: list[str] = []
+    lines: list[int] = []
+    scratch = np.empty(len(text), np.uint8)
+    try:
+        plain = fasta_records(text, scratch, names, sequences, lines)
+    except UnicodeEncodeError:  # of a lone surrogate
         return None
-    text += "" if text.endswith("\n") else "\n"
-    names, sequences, lines, number = [], [], [], 1
-    whole = None
-    for part in text[1:].split(">"):
-        record = part if whole is None else f"{whole}>{part}"
-        if not record.endswith("\n"):
-            whole = record  # the header holds ">"
-            continue
-        name, _, body = record.partition("\n")
-        if " " in body or "\t" in body or ">" in body:
-            return None
-        names.append(name.strip())
-        sequences.append(body.replace("\n", ""))
-        lines.append(number)
-        number += 1 + body.count("\n")
-        whole = None
-    return _kept(file, names, sequences, lines, True)
+    return _kept(file, names, sequences, lines, True) if plain else None
 
 
 def _fastq(file: str, contents: io.StringIO) -> Records:
@@ -183,27 +172,26 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
             lines.append(number)
         if not (fasta and text.startswith(">")):
             pieces[-1].append("".join(text.split()) if fasta else text)
-    return _kept(file, names, ["".join(part) for part in pieces], lines, fasta)
+    found = _kept(file, names, ["".join(part) for part in pieces], lines, fasta)
+    _refuse_controls(file, found.sequences, found.lines)
+    return found
 
 
 def _kept(
     file: str, names: list[str], sequences: list[str], lines: list[int], fasta: bool
 ) -> Records:
     """Records with letters; the others are counted."""
-    found = Records([], [], [], fasta)
-    told = ""
-    for name, text, number in zip(names, sequences, lines):
-        if text:
-            found.names.append(name)
-            found.sequences.append(text)
-            found.lines.append(number)
-        elif not told:
-            told = f"line {number} with header {name!r}"
-    if not found.sequences:
+    kept = [text != "" for text in sequences]
+    if not any(kept):
         raise ValueError(f"{file} has no sequence.")
-    _refuse_controls(file, found.sequences, found.lines)
-    empty = len(sequences) - len(found.sequences)
-    return replace(found, empty=empty, first_empty=told)
+    told, empty = "", kept.count(False)
+    if empty:
+        first = kept.index(False)
+        told = f"line {lines[first]} with header {names[first]!r}"
+        names = [*itertools.compress(names, kept)]
+        sequences = [*itertools.compress(sequences, kept)]
+        lines = [*itertools.compress(lines, kept)]
+    return Records(names, sequences, lines, fasta, empty, told)
 
 
 def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
@@ -222,8 +210,8 @@ def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
 
 def identifiers(found: Records) -> list[str]:
     """The first word of each header, the number of the sequence where it is empty."""
-    words = [name.split() for name in found.names]
-    return [w[0] if w else str(i) for i, w in enumerate(words, 1)]
+    names = enumerate(found.names, 1)
+    return [name.split(None, 1)[0] if name else str(i) for i, name in names]
 
 
 def last_words(found: Records) -> list[str | None]:

@@ -71,23 +71,27 @@ def read_bytes(path):
         with open(path, "rb") as stream:
             if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty():
                 raise ValueError(f"{name} is a device, not a file; name a data file")
-            data = _bounded(name, stream)
+            data = _bounded(name, stream, first=os.fstat(stream.fileno()).st_size + 1)
     return name, _unpacked(name, data)
 
 
-def _bounded(name, stream, packed=""):
-    """All bytes of a stream, which may be endless, unless they are too many."""
+def _bounded(name, stream, packed="", first=0):
+    """All bytes of a stream, which may be endless, unless they are too many.
+
+    The `first` ones are read at once: those of a file of known size take no copy.
+    """
     most = machine_memory() / _BYTES_PER_CHARACTER
-    contents = io.BytesIO()
-    while part := stream.read(_PART):
-        contents.write(part)
-        if contents.tell() > most:
+    parts, size = [], 0
+    while part := stream.read(_PART if parts else max(_PART, min(first, int(most)))):
+        parts.append(part)
+        size += len(part)
+        if size > most:
             raise ValueError(
                 f"{name} holds more than {most / 1e9:.3g} GB{packed}, and text is read "
                 f"as a whole in {_BYTES_PER_CHARACTER} times its size, which is the "
                 "memory of this machine; take a part of it"
             )
-    return contents.getvalue()
+    return b"".join(parts)
 
 
 def _unpacked(name, data):

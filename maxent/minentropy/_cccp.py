@@ -89,13 +89,16 @@ def _other_bounds(bound, before, latent_svm):
         parts = ConvexParts(parts.objective)
         bound = _Bound(parts, w, None)
         yield bound
+    slopes = [bound.slope]
     near = _NEAR * (float(np.linalg.norm(w)) or 1.0)
     directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(w)))
     for direction in (before - w, *directions):
         size = float(np.linalg.norm(direction))
         if size > 0.0:
             other = _Bound(parts, w, None, w + (near / size) * direction)
-            if abs(other.slope - bound.slope).max() > 0.0:  # hidden values that tie
+            # hidden values that tie; where few do, directions choose the same ones
+            if all(abs(other.slope - slope).max() > 0.0 for slope in slopes):
+                slopes.append(other.slope)
                 yield other
 
 
@@ -191,10 +194,12 @@ class _Bound:
         the term nu / 2 |z - w|^2.
         """
         total = self.parts.objective.total
-        best, best_w, lower = f, w, -np.inf
+        best, best_w, lower, violated = f, w, -np.inf, w
         for _ in range(_ROUNDS):
-            far = fall > _FAR * tol * total
-            accuracy = max(qp_tol, _ACCURATE * fall / max(f, total)) if far else qp_tol
+            # what is to be gained yet, or may be as far as the last bound knows
+            most = max(fall, best - lower if lower > -np.inf and len(violated) else 0.0)
+            far = most > _FAR * tol * total
+            accuracy = max(qp_tol, _ACCURATE * most / max(f, total)) if far else qp_tol
             found = self._solve(w, nu, accuracy, total)
             lower = max(lower, found.objective - found.gap)
             value, violated, tangents = self._evaluate(found.w, tol)

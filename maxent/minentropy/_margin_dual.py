@@ -75,26 +75,51 @@ class Groups:
         return np.diff(self.starts, append=len(self.of_row)) == 1
 
     @cached_property
+    def several(self) -> IntArray:
+        """Groups that have several rows."""
+        return np.flatnonzero(~self.lone)
+
+    @cached_property
     def shared(self) -> IntArray:
         """Rows of groups that have several."""
         return np.flatnonzero(~self.lone[self.of_row])
 
+    @cached_property
+    def of_shared(self) -> IntArray:
+        """Group of each shared row, counted among those that have several."""
+        return np.searchsorted(self.several, self.of_row[self.shared])
+
+    @cached_property
+    def shared_starts(self) -> IntArray:
+        """First row of each group that has several, counted among the shared rows."""
+        return np.searchsorted(self.of_shared, np.arange(len(self.several)))
+
+    def _reduced(self, ufunc: np.ufunc, x: FloatArray) -> FloatArray:
+        """A ufunc over the rows of every group; most groups may have one."""
+        out = x[self.starts]
+        if len(self.several):
+            out[self.several] = ufunc.reduceat(x[self.shared], self.shared_starts)
+        return out
+
     def sum(self, x: FloatArray) -> FloatArray:
         """Sums over the groups, along the first axis."""
-        if self.single:
-            return x
-        return np.add.reduceat(x, self.starts, axis=0)
+        return x if self.single else self._reduced(np.add, x)
 
     def argmax(self, x: FloatArray) -> IntArray:
         """Row of the largest entry of every group, the first of equal ones."""
         if self.single:
             return self.starts
-        best = np.flatnonzero(x == np.maximum.reduceat(x, self.starts)[self.of_row])
-        return best[np.unique(self.of_row[best], return_index=True)[1]]
+        out = self.starts.copy()
+        if len(self.several):
+            rows, own = self.shared, self.of_shared
+            top = np.maximum.reduceat(x[rows], self.shared_starts)
+            best = np.flatnonzero(x[rows] == top[own])
+            out[self.several] = rows[best[np.unique(own[best], return_index=True)[1]]]
+        return out
 
     def top(self, m: FloatArray) -> FloatArray:
         """max(0, largest entry) of every group: the slacks xi at shortfalls m."""
-        best = m if self.single else np.maximum.reduceat(m, self.starts)
+        best = m if self.single else self._reduced(np.maximum, m)
         return np.maximum(best, 0.0)
 
     def loss(self, m: FloatArray) -> float:
@@ -269,6 +294,12 @@ class _MarginQuadratic(Quadratic):
         self.met = (None,)  # the last multipliers asked for, w, Z' lam and Z w
         self.last = None, None  # its multipliers, and their sums over the groups
 
+    @cached_property
+    def _parts(self):
+        """Rows of groups that have one, and rows of the others."""
+        groups = self.groups
+        return self.Z[groups.starts[groups.lone]], self.Z[groups.shared]
+
     def mean_diagonal(self):
         """Mean of the diagonal of Z Z'."""
         return float(np.vdot(self.Z, self.Z)) / max(len(self.Z), 1) or 1.0
@@ -308,8 +339,11 @@ class _MarginQuadratic(Quadratic):
         groups, Z = self.groups, self.Z
         theta, (w, v) = 1.0 / diagonal, self.both_weights(lam)
         miss = v - w
-        inverse = _inverse(theta, groups, curvatures)
-        inner = inverse.gram(Z)
+        if groups.single:
+            inverse = _Diagonal(theta, Z)
+        else:
+            inverse = _Grouped(theta, curvatures[0], groups, self._parts)
+        inner = inverse.gram()
         inner.flat[:: len(inner) + 1] += 1.0
         L = blocked_cholesky(inner)
 
@@ -329,24 +363,27 @@ class _MarginQuadratic(Quadratic):
 class _Diagonal:
     """B^-1 where groups have one row."""
 
-    def __init__(self, theta):
-        self.theta = theta
+    def __init__(self, theta, Z):
+        self.theta, self.Z = theta, Z
 
     def __call__(self, x):
         """B^-1 x and its sums over the groups."""
         x = self.theta * x
         return x, x
 
-    def gram(self, Z):
+    def gram(self):
         """Z' B^-1 Z."""
-        return weighted_gram(Z, self.theta)
+        return weighted_gram(self.Z, self.theta)
 
 
 class _Grouped:
-    """B^-1 where B = 1 / theta + kappa 1 1' of each group."""
+    """B^-1 where B = 1 / theta + kappa 1 1' of each group.
 
-    def __init__(self, theta, kappa, groups):
-        self.theta, self.groups = theta, groups
+    `parts` are the rows of groups that have one, and the others.
+    """
+
+    def __init__(self, theta, kappa, groups, parts):
+        self.theta, self.groups, self.parts = theta, groups, parts
         self.T, self.largest = groups.sum(theta), groups.argmax(theta)
         self.left = 1.0 / (1.0 + kappa * self.T)
 
@@ -361,30 +398,18 @@ class _Grouped:
         x[self.largest] = sums - groups.sum(x)
         return x, sums
 
-    def gram(self, Z):
+    def gram(self):
         """Z' B^-1 Z."""
         groups, weight = self.groups, self.T * self.left
-        alone, several = groups.lone, ~groups.lone
-        own = groups.starts[alone]
-        out = weighted_gram(Z[own], weight[alone])
-        rows = groups.shared
-        if len(rows):
-            Z, theta = Z[rows], self.theta[rows]
-            ends = np.cumsum(several) - 1
-            own = ends[groups.of_row[rows]]
-            starts = np.searchsorted(own, np.arange(own[-1] + 1))
-            mean = np.add.reduceat(theta[:, None] * Z, starts)
+        alone, shared = self.parts
+        out = weighted_gram(alone, weight[groups.lone])
+        if len(shared):
+            theta, several = self.theta[groups.shared], groups.several
+            mean = np.add.reduceat(theta[:, None] * shared, groups.shared_starts)
             mean /= self.T[several][:, None]
-            Z -= mean[own]
-            out += weighted_gram(Z, theta)
+            out += weighted_gram(shared - mean[groups.of_shared], theta)
             out += weighted_gram(mean, weight[several])
         return out
-
-
-def _inverse(theta, groups, curvatures):
-    if groups.single:
-        return _Diagonal(theta)
-    return _Grouped(theta, curvatures[0], groups)
 
 
 class _NoFactor:

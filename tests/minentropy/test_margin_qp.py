@@ -81,6 +81,22 @@ def test_ball_form(radius, rng):
     assert 0 <= found.gap <= 1e-8 * found.objective
 
 
+@pytest.mark.parametrize("sizes", [[1], [1, 1, 1], [3], [1, 4, 1, 1, 2], [2, 1, 5, 1]])
+def test_groups_are_reduced_one_by_one(sizes, rng):
+    of_row = np.repeat(np.arange(len(sizes)), sizes)
+    starts = np.searchsorted(of_row, np.arange(len(sizes)))
+    groups = Groups(starts, of_row, np.ones(len(sizes)))
+    for x in (rng.standard_normal(len(of_row)), rng.integers(0, 2, len(of_row)) * 1.0):
+        parts = [x[of_row == i] for i in range(len(sizes))]
+        np.testing.assert_allclose(groups.sum(x), [part.sum() for part in parts])
+        assert groups.top(x).tolist() == [max(part.max(), 0.0) for part in parts]
+        assert (groups.argmax(x) - starts).tolist() == [part.argmax() for part in parts]
+    Z = rng.standard_normal((len(of_row), 3))
+    np.testing.assert_allclose(
+        groups.sum(Z), [Z[of_row == i].sum(axis=0) for i in range(len(sizes))]
+    )
+
+
 def test_sums_beyond_a_bound_by_rounding_leave_the_gap_nonnegative():
     groups = Groups(np.array([0]), np.zeros(3, dtype=int), np.array([0.3]))
     a = np.full(3, 0.1)

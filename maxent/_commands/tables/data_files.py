@@ -1,7 +1,7 @@
 """Tables from svmlight files and delimited text, with errors that name the line.
 
-Files are read by compiled readers (scikit-learn's for svmlight, NumPy's for CSV).  Only
-when one of them stops is the file gone through line by line, to say where and why.
+Files are read by compiled readers (scikit-learn's for svmlight).  Only when one of them
+stops is the file gone through line by line, to say where and why.
 """
 
 import io
@@ -122,7 +122,7 @@ def read_table(
             f"format={format!r} is not known; use 'auto', 'svmlight' or 'csv'"
         )
     name, data = _contents(path)
-    if not data.strip():
+    if not data or data.isspace():
         raise TableError(f"{name} is empty")
     if format == "auto":
         format = _guess_format(name, data)

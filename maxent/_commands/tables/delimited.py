@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import io
 import itertools
 import math
 import re
@@ -20,6 +19,7 @@ from maxent._commands.tables.cells import (
 )
 from maxent._commands.tables.column_choice import ColumnNames
 from maxent._commands.tables.mixed_columns import mixed_columns
+from maxent._core.text_tables import count_byte, read_cells
 from maxent._support.files import is_missing
 
 __all__ = ["CSVReader"]
@@ -28,8 +28,7 @@ _DELIMITERS = ("\t", ";", ",")  # on a tie the comma is more likely a decimal on
 _WHITESPACE = None  # any run of blanks; only where no other delimiter splits the rows
 _SAMPLE_ROWS = 20
 _NUMBERED_ROWS = 1000  # that are looked at below numbers which may be names
-# a number with leading zeros, which tell 01 from 1
-_PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
+_PADDED = re.compile("[+-]?0[0-9]")  # leading zeros, which tell 01 from 1
 _SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
 _SCALE_ROWS = 10  # below one number fewer
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
@@ -279,15 +278,15 @@ class CSVReader:
         return Beside(place, weights)
 
     def _read_columns(self, features, target, columns, text, labelled):
-        try:
-            if text is not None and any(text):
-                raise ValueError("columns of text")
-            X, y = self._read_fast(features, target)
-        except (TableError, ValueError):
-            X = y = None
-        absent = y is not None and _any_missing(y)
-        if X is not None and np.isfinite(X).all() and _finite(y) and not absent:
-            return X, y
+        found = None
+        if text is None or not any(text):
+            with contextlib.suppress(UnicodeEncodeError):  # of a lone surrogate
+                found = self._read_regular(features, target)
+        if found is not None:
+            X, y = found
+            absent = y is not None and _any_missing(y)
+            if np.isfinite(X).all() and _finite(y) and not absent:
+                return X, y
         if columns == "numbers":
             text = [False] * len(features)
         cells, labels, lines = [], [], []
@@ -313,48 +312,40 @@ class CSVReader:
     def _place(self, line, index):
         return f"{self.name}, line {line}, {self.columns.called(index)}"
 
-    def _read_fast(self, features, target):
+    def _read_regular(self, features, target):
+        """Features and labels of regular text, whose cells are numbers, or None."""
         numeric = target is not None and all(
             len(row) == self.width and parse_number(row[target]) is not None
             for row in self.sample
         )
-        numeric = numeric and not _may_be_padded(self.text)
-        columns = [*features, target] if numeric else features
-        every = len(columns) == self.width
-        # Told which columns to use, NumPy does not notice rows that are too long.
-        # It takes a quote for closed where the file ends, which leaves an odd number.
-        labels = None
-        if not every or self.text.count('"') % 2:
-            labels = self._scan(None if numeric else target)
-        table = np.loadtxt(
-            io.StringIO(self.text),
-            delimiter=self.delimiter,  # None: any run of blanks
-            comments=None,
-            quotechar='"',
-            skiprows=self.skip,
-            usecols=None if every else columns,
-            ndmin=2,
-        )
-        if numeric:
-            labels = table[:, target if every else -1].copy()
-            if not all_exact(labels):
-                labels = self._scan(target)
-        return np.take(table, features if every else range(len(features)), 1), labels
-
-    def _scan(self, target):
-        """Check every width; the text of one column."""
-        labels = []
-        rows = self.rows()
-        if self.names is not None:
-            next(rows)
-        for _, row in rows:
-            if len(row) != self.width:
-                raise ValueError("ragged")
-            if target is not None:
-                labels.append(row[target].strip())
-        if "" in labels or max(map(len, labels), default=0) > _MAX_LABEL:
-            raise ValueError("a label is missing or too long")
-        return _numbers_or_text(labels) if target is not None else None
+        columns = [*dict.fromkeys(features)]
+        place = np.full(self.width, -1)
+        place[columns] = np.arange(len(columns))
+        lines = count_byte(self.text, ord("\n")) + 1
+        rows = min(lines, len(self.text) // self.width + 1)
+        X, y = np.empty((rows, len(columns))), np.empty(rows)
+        ends = np.empty((rows, 2), np.intp)
+        for numbers in [True, False][not numeric :]:
+            found, column = read_cells(
+                *(self.text, self.skip, ord(self.delimiter or " "), place),
+                *(-1 if target is None else target, numbers),
+                *(csv.field_size_limit(), X, y, ends),
+            )
+            exact = found >= 0 and (not numbers or all_exact(y[:found]))
+            if exact or (found < 0 and column != target):
+                break
+        if found < 0:
+            return None
+        X = X[:found] if columns == features else np.take(X[:found], place[features], 1)
+        if target is None or numbers:
+            return X, None if target is None else y[:found]
+        ascii = self.text.isascii()
+        text = self.text if ascii else self.text.encode()
+        cells = [text[a:b] for a, b in ends[:found].tolist()]
+        labels = [(cell if ascii else cell.decode()).strip() for cell in cells]
+        if "" in labels or max(map(len, labels)) > _MAX_LABEL:
+            return None
+        return X, _numbers_or_text(labels)
 
     def _even_rows(self):
         """Pairs of line number and cells below the header, all of one width."""
@@ -414,20 +405,6 @@ def _lines(text):
         end = text.find("\n", start) + 1 or n
         yield text[start:end]
         start = end
-
-
-def _may_be_padded(text):
-    """True if a number of the text may have leading zeros; fast where none has."""
-    raw = np.frombuffer(f"\n{text}".encode("utf-8", "replace"), np.uint8)
-    # A zero before a digit, and neither behind a digit nor behind a point. Bytes below
-    # "0" wrap around.
-    before, after = raw[:-2], raw[2:]
-    zero = (raw[1:-1] == ord("0")) & (after - ord("0") < 10)
-    zero &= (before - ord("0") >= 10) & (before != ord("."))
-    return any(
-        _PADDED.search(raw[max(at - 1, 0) : at + 3].tobytes().decode("latin-1"))
-        for at in np.flatnonzero(zero).tolist()
-    )
 
 
 def _with_points(text, delimiter):

@@ -21,6 +21,12 @@
 #endif
 #define FOR(i, stop) UNROLL for (mx_size i = 0; i < (stop); i++)
 
+#if MX_PAIRS > 1
+#define AT_MOST(a, b) ((mask)((a) <= (b)))
+#else
+#define AT_MOST(a, b) (-(mask)((a) <= (b)))
+#endif
+
 /* Largest F_rr in units of the smallest eigenvalue of R + R': the updated covariance has
  * eleven digits at least. */
 static const double LARGEST_RATIO = 1e5;
@@ -150,42 +156,42 @@ INLINE void predict_by_rows(const record *x, const records *y, mx_size n, mx_siz
     }
 }
 
-/* The same for sizes that the compiler knows: A U in registers, and every entry loaded
- * serves a row or a column of sums. WIDE makes lanes of an entry of A or Q. */
-#define PREDICT_BLOCK(P, A, Q, U, WIDE) \
-    FOR(i, n) FOR(j, n) AU[i * n + j] = all(0.0); \
-    FOR(k, n) FOR(i, n) { \
-        const lanes a = WIDE(A[i * n + k]); \
-        FOR(j, n) AU[i * n + j] += a * LOWER(U, k, j, n); \
-    } \
-    FOR(j, n) { \
-        FOR(i, n) if (i >= j) sum[i] = WIDE(Q[i * n + j]); \
-        FOR(k, n) { \
-            const lanes a = WIDE(A[j * n + k]); \
-            FOR(i, n) if (i >= j) sum[i] += a * AU[i * n + k]; \
+/* The same for sizes that the compiler knows: some rows of A U in registers, and every
+ * entry loaded serves a row or a column of sums.  WIDE makes lanes of an entry of A, OF
+ * takes one of U, and BASE of Q; of symmetric blocks rows end at the diagonal. */
+#define MOST_KNOWN 6 /* states */
+#define ROWS_OF(n) ((n) > 4 ? 3 : (n)) /* at once: 18 sums at most stay in registers */
+#define PREDICT_BLOCK(P, A, B, U, WIDE, WIDE_B, OF, BASE, SYMMETRIC) \
+    FOR(block, (n + rows - 1) / rows) { \
+        const mx_size i0 = block * rows, stop = i0 + rows < n ? i0 + rows : n; \
+        FOR(i, rows) FOR(j, n) AU[i * n + j] = all(0.0); \
+        FOR(k, n) FOR(i, stop - i0) { \
+            const lanes a = WIDE(A[(i0 + i) * n + k]); \
+            FOR(j, n) AU[i * n + j] += a * OF(U, k, j, n); \
         } \
-        FOR(i, n) if (i >= j) P[i * n + j] = sum[i]; \
+        FOR(j, SYMMETRIC ? stop : n) { \
+            FOR(i, stop - i0) sum[i] = BASE(i0 + i, j); \
+            FOR(k, n) { \
+                const lanes a = WIDE_B(B[j * n + k]); \
+                FOR(i, stop - i0) sum[i] += a * AU[i * n + k]; \
+            } \
+            FOR(i, stop - i0) \
+                if (!SYMMETRIC || i0 + i >= j) P[(i0 + i) * n + j] = sum[i]; \
+        } \
     }
 #define AS_IT_IS(a) (a)
-#define MOST_KNOWN 4 /* states */
+#define ENTRY(P, i, j, n) ((P)[(i) * (n) + (j)])
+#define OWN_NOISE(i, j) all(x->Q[(i) * n + (j)])
+#define OTHER_NOISE(i, j) (y->Q[(i) * n + (j)])
+#define NO_NOISE(i, j) all(0.0)
 
 INLINE void predict_known(const record *x, const records *y, mx_size n, state *s) {
-    lanes AU[MOST_KNOWN * MOST_KNOWN], sum[MOST_KNOWN];
-    PREDICT_BLOCK(s->P.own, x->A, x->Q, s->U.own, all)
-    PREDICT_BLOCK(s->P.other, y->A, y->Q, s->U.other, AS_IT_IS)
-    FOR(i, n) FOR(j, n) AU[i * n + j] = all(0.0);
-    FOR(k, n) FOR(i, n) {
-        const lanes a = all(x->A[i * n + k]);
-        FOR(j, n) AU[i * n + j] += a * s->U.cross[k * n + j];
-    }
-    FOR(j, n) {
-        FOR(i, n) sum[i] = all(0.0);
-        FOR(k, n) {
-            const lanes a = y->A[j * n + k];
-            FOR(i, n) sum[i] += a * AU[i * n + k];
-        }
-        FOR(i, n) s->P.cross[i * n + j] = sum[i];
-    }
+    lanes AU[4 * MOST_KNOWN], sum[4];
+    const mx_size rows = ROWS_OF(n);
+    PREDICT_BLOCK(s->P.own, x->A, x->A, s->U.own, all, all, LOWER, OWN_NOISE, 1)
+    PREDICT_BLOCK(s->P.other, y->A, y->A, s->U.other, AS_IT_IS, AS_IT_IS, LOWER,
+                  OTHER_NOISE, 1)
+    PREDICT_BLOCK(s->P.cross, x->A, y->A, s->U.cross, all, AS_IT_IS, ENTRY, NO_NOISE, 0)
 }
 
 /* -- update ---------------------------------------------------------------------------- */
@@ -207,7 +213,7 @@ INLINE void innovations(int triangular, const record *x, const records *y, mx_si
 /* M = P H' and F = H M + R + R'; marks lanes where F is too large, or is not a number */
 INLINE void innovation_covariance(int triangular, const record *x, const records *y,
                                   mx_size n, mx_size m, mx_size d, state *s,
-                                  unsigned char *mark) {
+                                  mask *large) {
     const lanes limit = LARGEST_RATIO * (y->floor[0] + x->floor[0]);
     FOR(r, d) {
         const double *c = x->C + r * n;
@@ -233,8 +239,7 @@ INLINE void innovation_covariance(int triangular, const record *x, const records
             FOR(k, km) sum -= c2[k] * Mq[n + k];
             s->F[r * d + q] = sum;
         }
-        const lanes over = s->F[r * d + r] - limit;
-        for (int l = 0; l < MX_PAIRS; l++) mark[l] |= !(LANE(over, l) <= 0.0);
+        *large |= ~AT_MOST(s->F[r * d + r], limit);
     }
 }
 
@@ -321,12 +326,12 @@ INLINE void filter(const mx_pairs *p, int known, mx_size n, mx_size m, mx_size d
     const mx_size last = p->horizons[p->n_horizons - 1];
     product pivots = {.mantissa = all(1.0)};
     lanes far = {0.0};
+    mask large = {0};
     mx_size next = 0;
     int frozen = 0;
     state own_state, *s = &own_state;
     place((lanes *)scratch, n, m, d, s);
     start(row, column, n, m, s);
-    memset(suspect, 0, MX_PAIRS);
     for (mx_size t = 0; t <= last; t++) {
         const double *own = row + n + n * n + t * p->row_step;
         const lanes *others = column + m + m * m + t * p->lane_step;
@@ -344,7 +349,7 @@ INLINE void filter(const mx_pairs *p, int known, mx_size n, mx_size m, mx_size d
         }
         innovations(triangular, &x, &y, n, m, d, s);
         if (!frozen) {
-            innovation_covariance(triangular, &x, &y, n, m, d, s, suspect);
+            innovation_covariance(triangular, &x, &y, n, m, d, s, &large);
             factor(n + m, d, s);
         }
         FOR(r, d) multiply(&pivots, s->F[r * d + r]);
@@ -357,6 +362,7 @@ INLINE void filter(const mx_pairs *p, int known, mx_size n, mx_size m, mx_size d
         }
         if (!frozen && t < last) update_covariance(n, m, d, s);
     }
+    for (int l = 0; l < MX_PAIRS; l++) suspect[l] = LANE(large, l) != 0;
 }
 
 /* Sizes known to the compiler for the commonest systems. */
@@ -378,5 +384,6 @@ CLONES void mx_pair_filter(const mx_pairs *p, const double *row, const double *p
     CASE(3, 2)
     CASE(4, 1)
     CASE(4, 2)
+    CASE(6, 3)
     filter(p, 0, n, m, d, p->triangular, row, y, scratch, log_det, distance, suspect);
 }

@@ -14,7 +14,6 @@ from _commands.tables.table_cases import dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxent._commands.tables import delimited
 from maxent._commands.tables.data_files import TableError, read_table
 from maxent._support import files
 
@@ -631,23 +630,20 @@ def test_a_pipe_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, padded",
+    "text, labels",
     [
-        ("1,2,3\n10,20,0\n", False),
-        ("1.05,2,100\n0,0.01,1e-05\n", False),
-        ("01,2\n", True),
-        ("1,2\n1,+01\n", True),
-        ('1,"007"\n', True),
-        ("1; -03\n", True),
-        ("1 00\n", True),
-        ("0", False),
-        ("", False),
+        ("10,20,0\n1,2,100\n", [0, 100]),
+        ("0,0.01,1e-05\n0,1,0.05\n", [1e-5, 0.05]),
+        ("1,01\n2,1\n", ["01", "1"]),
+        ("1,1\n2,+01\n", ["1", "+01"]),
+        ('1,"007"\n2,7\n', ["007", "7"]),
+        ("1; -03\n2;3\n", ["-03", "3"]),
+        ("1 00\n2 0\n", ["00", "0"]),
+        ("01,1\n02,2\n", [1, 2]),
     ],
 )
-def test_leading_zeros_are_found(text, padded):
-    assert (
-        delimited._may_be_padded(text) == padded == bool(delimited._PADDED.search(text))
-    )
+def test_leading_zeros_make_text_of_labels(write, text, labels):
+    assert read_table(write(text), header=False).y.tolist() == labels
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])

@@ -39,6 +39,16 @@ def test_kernel_is_that_of_the_joint_gaussians(rng, d, T, steps):
                 assert L[i, j, k] == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
+@pytest.mark.parametrize("n, d", [(2, 2), (4, 2), (5, 3), (6, 3), (6, 2), (7, 3)])
+def test_pairs_of_one_size(rng, n, d):
+    P = [random_lds(rng, n, d) for _ in range(3)]
+    L = lds_kernel(P, horizon=9, log=True)
+    for i, p in enumerate(P):
+        for j, q in enumerate(P):
+            expected = dense.lds_log_kernel(p, q, 9, 0.5)
+            assert L[i, j] == pytest.approx(expected, rel=1e-9, abs=1e-8)
+
+
 def test_rectangular_grams_are_blocks_of_square_ones(rng):
     P = mixed(rng, 2)
     L = lds_kernel(P, horizon=6, log=True)
