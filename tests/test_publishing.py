@@ -42,6 +42,11 @@ def test_version_is_that_of_the_package(path, pattern):
     assert found == [maxent.__version__]
 
 
+def requirements(listed):
+    """Requirements without the markers of systems."""
+    return [one.partition(";")[0].strip() for one in listed]
+
+
 def test_recipe_needs_what_the_package_needs(metadata):
     recipe = text_of("conda/meta.yaml")
     run = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.MULTILINE)[1]
@@ -50,7 +55,7 @@ def test_recipe_needs_what_the_package_needs(metadata):
     def named(block):
         return {line[6:].replace(" ", "").lower() for line in block.splitlines()}
 
-    needed = {r.lower() for r in metadata["project"]["dependencies"]}
+    needed = set(requirements(metadata["project"]["dependencies"]))
     assert named(run) == needed | {"python"}
     needed = {r.lower() for r in metadata["build-system"]["requires"]}
     assert named(host) == needed | {"python", "pip"}
@@ -59,8 +64,8 @@ def test_recipe_needs_what_the_package_needs(metadata):
 def lowest_of(*groups):
     """Name with extras -> lowest version, which is the same in all groups."""
     found = {}
-    for requirement in itertools.chain(*groups):
-        name, lowest = requirement.partition(";")[0].strip().split(">=")
+    for requirement in requirements(itertools.chain(*groups)):
+        name, lowest = requirement.split(">=")
         assert found.setdefault(name, lowest) == lowest, name
     return found
 
@@ -87,10 +92,13 @@ def test_pythons_are_those_that_are_built_and_tested(metadata):
     ]
     assert metadata["project"]["requires-python"] == f">={listed[0]}"
     build = metadata["tool"]["cibuildwheel"]["build"]
-    assert build == [f"cp{python.replace('.', '')}-*" for python in listed]
+    newest = listed[-1].replace(".", "")
+    ordinary = [f"cp{python.replace('.', '')}-*" for python in listed]
+    assert build == [*ordinary, f"cp{newest}t-*"]
     workflow = text_of(".github/workflows/tests.yml")
     matrix = re.search(r"python: \[(.+)\]", workflow)[1]
     assert re.findall(r'"([\d.]+)"', matrix) == listed
+    assert f'"{listed[-1]}t"' in workflow
 
 
 def test_systems_are_those_that_are_built(metadata):
@@ -146,13 +154,15 @@ def test_the_policy_states_the_lowest_versions(metadata, monkeypatch):
     text_of("docs/_extensions/project_files.py")
     monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
     project_files = importlib.import_module("project_files")
-    needed = [r.replace(">=", " ") for r in metadata["project"]["dependencies"]]
+    needed = requirements(metadata["project"]["dependencies"])
+    needed = [r.replace(">=", " ") for r in needed]
     assert f"|requirements| replace:: {', '.join(needed)}\n" in (
         project_files.substitutions()
     )
     assert "|requirements|" in text_of("docs/policy.rst")
 
 
-def test_workflows_run_the_lowest_versions():
+def test_workflows_run_the_lowest_and_the_newest_versions():
     workflow = text_of(".github/workflows/tests.yml")
-    assert ".ci/check versions lowest" in workflow
+    assert ".ci/check versions ${{ matrix.kind }}" in workflow
+    assert re.findall(r"\{kind: (\w+),", workflow) == ["lowest", "newest"]
