@@ -85,8 +85,8 @@ sphinx_gallery_conf = {
     "subsection_order": [
         f"../examples/{name}"
         for name in (
-            *("discrimination", "generative", "models"),
-            *("kernels", "latent", "minentropy"),
+            *("discrimination", "generative", "detectors", "models"),
+            *("kernels", "latent", "minentropy", "dask", "shell"),
         )
     ],
     "nested_sections": False,
