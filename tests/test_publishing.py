@@ -5,6 +5,7 @@ They are found beside this folder; an installed package has none of them.
 
 import importlib
 import itertools
+import json
 import pathlib
 import re
 import tomllib
@@ -127,6 +128,30 @@ def test_addresses_stand_in_one_place(metadata):
         assert not [place for place in places if place in text], file
 
 
+def test_links_of_the_readme_lead_to_the_source(metadata, monkeypatch, tmp_path):
+    pytest.importorskip("Cython")
+    text_of("setup.py")
+    monkeypatch.syspath_prepend(ROOT)
+    readme = importlib.import_module("setup").readme
+    text = text_of("README.md")
+    for path in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (ROOT / path).exists(), path
+    lines = text_of("pyproject.toml")
+    address = "https://source.example/maxent"
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for source, links in (
+        (metadata["project"]["urls"]["Source"], ["(CITATION.cff)"]),
+        (
+            address,
+            [f"({address}/{path}" for path in ("blob/HEAD/CITATION", "raw/HEAD")],
+        ),
+    ):
+        settings = lines.replace(metadata["project"]["urls"]["Source"], source)
+        (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+        assert all(link in readme() for link in links)
+
+
 def test_readme_names_every_estimator_and_extra(metadata):
     text = text_of("README.md")
     classes = [name for name in maxent.__all__ if name[0].isupper()]
@@ -166,3 +191,18 @@ def test_workflows_run_the_lowest_and_the_newest_versions():
     workflow = text_of(".github/workflows/tests.yml")
     assert ".ci/check versions ${{ matrix.kind }}" in workflow
     assert re.findall(r"\{kind: (\w+),", workflow) == ["lowest", "newest"]
+
+
+def test_speed_history_is_small_and_of_benchmarks_that_exist():
+    text_of("benchmarks/history/benchmarks.json")
+    files = [*(ROOT / "benchmarks" / "history").rglob("*.json")]
+    assert sum(file.stat().st_size for file in files) < 200_000
+    named = json.loads(text_of("benchmarks/history/benchmarks.json"))
+    for name in named.keys() - {"version"}:
+        module, benchmark, _ = name.split(".")
+        assert f"class {benchmark}(" in text_of(f"benchmarks/suite/{module}.py")
+    results = [json.loads(f.read_text("utf-8")) for f in files if "python3" in f.name]
+    assert len(results) > 1
+    for one in results:
+        assert one["results"].keys() <= named.keys()
+        assert one["params"]["machine"] in {file.parent.name for file in files}
