@@ -178,7 +178,7 @@ def write_tables(folder):
 @pytest.mark.parametrize(
     "page, least",
     [
-        *(("files", 5), ("shell_tables", 8), ("shell_anomalies", 6)),
+        *(("shell", 5), ("shell_tables", 8), ("shell_anomalies", 6)),
         *(("shell_sequences", 9), ("shell_evaluate", 3), ("shell_large", 2)),
     ],
 )
