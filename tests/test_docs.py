@@ -706,6 +706,19 @@ def test_module_of_the_page_on_compiled_functions_builds(tmp_path, rng):
     assert sys.modules.get("losses") is None  # the test itself loads nothing of it
 
 
+def test_pages_of_classes_show_their_parameters(extension):
+    pytest.importorskip("sphinx")
+    pages = extension("reference_pages")
+    shown = {}
+    for case in PUBLIC:
+        name, thing = case.values
+        if inspect.isclass(thing):
+            call = (None, "class", name, thing, None, "(*args, **kwargs)", None)
+            shown[name], _ = pages.own_signature(*call)
+    assert shown["maxent.MEDClassifier"].startswith("(kernel='rbf', C=1.0, *, margin=")
+    assert not [name for name, text in shown.items() if text == "(*args, **kwargs)"]
+
+
 # -- side bar, heads of pages ----------------------------------------------------------
 @pytest.fixture
 def extension(monkeypatch):

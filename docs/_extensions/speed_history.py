@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LINK = "`pages of their own <../speed/index.html>`__"
+LINK = "`pages of their own <speed/index.html>`__"
 WITHOUT = "pages of their own, which this build of the documentation lacks"
 
 
