@@ -25,9 +25,8 @@ def run(line):
     """Run a line as a shell would, and print what it prints."""
     print(f"$ {line}")
     words = [sys.executable, "-m", *shlex.split(line)]
-    done = subprocess.run(
-        words, cwd=folder.name, text=True, check=True, stdout=subprocess.PIPE
-    )
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(words, cwd=folder.name, text=True, check=True, **both)
     print(done.stdout)
 
 

@@ -24,9 +24,8 @@ def run(line, head=None):
     """Run a line as a shell would, and print what it prints, or its first lines."""
     print(f"$ {line}")
     words = [sys.executable, "-m", *shlex.split(line)]
-    done = subprocess.run(
-        words, cwd=folder.name, text=True, check=True, stdout=subprocess.PIPE
-    )
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(words, cwd=folder.name, text=True, check=True, **both)
     print(*done.stdout.splitlines()[:head], "", sep="\n")
     return done.stdout
 
