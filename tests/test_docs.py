@@ -756,10 +756,14 @@ def test_heads_of_pages_have_addresses_once_there_is_one(extension):
 
     for base in ("", "https://maxent.example/docs/"):
         App.config.html_baseurl = base
-        context = {"title": "A page", "pageurl": f"{base}a.html" if base else None}
+        context = {
+            "title": "A &amp; <code>B</code>",
+            "pageurl": f"{base}a.html" if base else None,
+        }
         heads.add_tags(App, "a", "page.html", context, tree)
         tags = context["metatags"]
         assert ("og:url" in tags) == ("og:image" in tags) == bool(base)
         assert 'content="What &quot;it&quot; does, &amp; why.' in tags
+        assert 'property="og:title" content="A &amp; B"' in tags
         longest = max(re.findall(r'content="([^"]*)"', tags), key=len)
         assert len(html.unescape(longest)) <= heads.LONGEST + 2

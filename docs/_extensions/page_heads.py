@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import posixpath
+import re
 
 from docutils import nodes
 
@@ -29,11 +30,11 @@ def description(doctree):
 
 def add_tags(app, pagename, templatename, context, doctree):
     """Add the tags to the head of a page."""
-    title = html.unescape(nodes.Text(context.get("title") or app.config.project))
+    title = re.sub("<[^>]+>", "", context.get("title") or app.config.project)
     tags = {
         "og:type": "website",
         "og:site_name": app.config.project,
-        "og:title": title,
+        "og:title": html.unescape(title),
         "og:description": description(doctree),
     }
     base = app.config.html_baseurl
