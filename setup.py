@@ -10,9 +10,11 @@ fifths of the installed size.
 
 import copy
 import os
+import re
 import shlex
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -107,6 +109,22 @@ def openmp_flags():
     return [], []
 
 
+def readme():
+    """README.md, whose links to files lead to the source once that has its address."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    metadata = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    source = metadata["project"]["urls"]["Source"]
+    if "example.org" in source:
+        return text
+    links = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)]+)\)")
+
+    def absolute(match):
+        kind = "raw" if match[1] else "blob"
+        return f"{match[1]}{match[2]}({source}/{kind}/HEAD/{match[3]})"
+
+    return links.sub(absolute, text)
+
+
 class BuildExtensions(build_ext):
     """Each extension in a temporary folder of its own.
 
@@ -159,6 +177,8 @@ def main():
         for name, sources in EXTENSIONS.items()
     ]
     setup(
+        long_description=readme(),
+        long_description_content_type="text/markdown",
         cmdclass={"build_ext": BuildExtensions},
         options={"build_ext": {"parallel": True}},  # a compiler for each core
         ext_modules=cythonize(

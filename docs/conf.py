@@ -1,8 +1,9 @@
 """Sphinx configuration.
 
 Build with ``sphinx-build -W -n -b html docs docs/_build/html``. The finished pages
-fetch nothing from the network. The build needs none: where there is one, names of
-NumPy, SciPy and scikit-learn become links to their pages.
+fetch nothing from the network (those of asv below ``speed`` do). The build needs none:
+where there is one, names of NumPy, SciPy and scikit-learn become links to their pages.
+While writing, ``-D plot_gallery=0`` leaves the scripts of the gallery out.
 """
 
 import re
@@ -19,6 +20,7 @@ sys.path.insert(0, str(HERE / "_extensions"))
 import inventories  # noqa: E402
 import pictures  # noqa: E402
 import project_files  # noqa: E402
+import speed_history  # noqa: E402
 
 project = "maxent"
 author = "The maxent developers"
@@ -34,9 +36,11 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "page_heads",
     "project_files",
     "public_declarations",
     "reference_pages",
+    "reference_sidebar",
 ]
 templates_path = ["_templates"]
 exclude_patterns = [
@@ -48,7 +52,8 @@ exclude_patterns = [
 ]
 default_role = "literal"
 smartquotes = False
-rst_epilog = project_files.substitutions()
+html_extra_path = speed_history.publish(HERE / "_build" / "extra")
+rst_epilog = project_files.substitutions() + speed_history.substitution(html_extra_path)
 
 # -- API reference ---------------------------------------------------------------------
 autosummary_generate = True
@@ -85,8 +90,8 @@ sphinx_gallery_conf = {
     "subsection_order": [
         f"../examples/{name}"
         for name in (
-            *("discrimination", "generative", "models"),
-            *("kernels", "latent", "minentropy"),
+            *("discrimination", "generative", "detectors", "models"),
+            *("kernels", "latent", "minentropy", "dask", "shell"),
         )
     ],
     "nested_sections": False,
@@ -110,6 +115,11 @@ sphinx_gallery_conf = {
 # -- pages -----------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = f"maxent {version}"
+html_favicon = "_static/favicon.svg"
+html_last_updated_fmt = "%d %B %Y"
+# Canonical links and addresses in heads of pages follow from this alone; it is empty
+# until pyproject.toml has an address. `-D html_baseurl=https://...` is for a trial.
+html_baseurl = project_files.published_urls().get("Documentation", "")
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_static"]
@@ -117,7 +127,7 @@ html_css_files = ["custom.css"]
 html_sidebars = {
     page: []
     for page in ("index", "performance", "errata", "reproductions/*", "symbols")
-}
+} | {"api/**": ["reference-nav"]}
 html_theme_options = {
     "logo": {"text": "maxent"},
     "header_links_before_dropdown": 5,
@@ -126,7 +136,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version-and-date"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "icon_links": [

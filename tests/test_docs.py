@@ -8,6 +8,7 @@ import ast
 import csv
 import doctest
 import gzip
+import html
 import importlib
 import inspect
 import io
@@ -177,7 +178,7 @@ def write_tables(folder):
 @pytest.mark.parametrize(
     "page, least",
     [
-        *(("files", 5), ("shell_tables", 8), ("shell_anomalies", 6)),
+        *(("shell", 5), ("shell_tables", 8), ("shell_anomalies", 6)),
         *(("shell_sequences", 9), ("shell_evaluate", 3), ("shell_large", 2)),
     ],
 )
@@ -703,3 +704,66 @@ def test_module_of_the_page_on_compiled_functions_builds(tmp_path, rng):
     out = np.load(tmp_path / "out.npy")
     np.testing.assert_array_equal(out, LaplaceMargin(5.0).loss(m))
     assert sys.modules.get("losses") is None  # the test itself loads nothing of it
+
+
+def test_pages_of_classes_show_their_parameters(extension):
+    pytest.importorskip("sphinx")
+    pages = extension("reference_pages")
+    shown = {}
+    for case in PUBLIC:
+        name, thing = case.values
+        if inspect.isclass(thing):
+            call = (None, "class", name, thing, None, "(*args, **kwargs)", None)
+            shown[name], _ = pages.own_signature(*call)
+    assert shown["maxent.MEDClassifier"].startswith("(kernel='rbf', C=1.0, *, margin=")
+    assert not [name for name, text in shown.items() if text == "(*args, **kwargs)"]
+
+
+# -- side bar, heads of pages ----------------------------------------------------------
+@pytest.fixture
+def extension(monkeypatch):
+    """Function that imports an extension of the documentation by its name."""
+    if not (DOCS / "_extensions").exists():
+        pytest.skip("the docs folder is not there")
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    return importlib.import_module
+
+
+def test_side_bar_has_every_name_of_the_reference(extension):
+    sidebar = extension("reference_sidebar")
+    text = sidebar.INDEX.read_text(encoding="utf-8")
+    groups = sidebar.groups(text)
+    shown = [
+        name for kinds in groups.values() for names in kinds.values() for name in names
+    ]
+    assert shown == re.findall(r"^   (\w+)$", text, re.MULTILINE)
+    for package, kinds in groups.items():
+        assert "" not in kinds or len(kinds) == 1, package  # each table has its kind
+        assert max(map(len, kinds.values())) <= 20, package
+
+
+def test_heads_of_pages_have_addresses_once_there_is_one(extension):
+    pytest.importorskip("docutils")
+    from docutils import nodes
+
+    heads = extension("page_heads")
+    paragraph = nodes.paragraph("", 'What "it" does, & why. ' * 20)
+    tree = nodes.section("", nodes.title("", "A page"), paragraph)
+
+    class App:
+        class config:
+            project, html_baseurl = "maxent", ""
+
+    for base in ("", "https://maxent.example/docs/"):
+        App.config.html_baseurl = base
+        context = {
+            "title": "A &amp; <code>B</code>",
+            "pageurl": f"{base}a.html" if base else None,
+        }
+        heads.add_tags(App, "a", "page.html", context, tree)
+        tags = context["metatags"]
+        assert ("og:url" in tags) == ("og:image" in tags) == bool(base)
+        assert 'content="What &quot;it&quot; does, &amp; why.' in tags
+        assert 'property="og:title" content="A &amp; B"' in tags
+        longest = max(re.findall(r'content="([^"]*)"', tags), key=len)
+        assert len(html.unescape(longest)) <= heads.LONGEST + 2

@@ -6,6 +6,7 @@ They are found beside this folder; an installed package has none of them.
 import csv
 import importlib
 import itertools
+import json
 import pathlib
 import re
 import statistics
@@ -44,6 +45,11 @@ def test_version_is_that_of_the_package(path, pattern):
     assert found == [maxent.__version__]
 
 
+def requirements(listed):
+    """Requirements without the markers of systems."""
+    return [one.partition(";")[0].strip() for one in listed]
+
+
 def test_recipe_needs_what_the_package_needs(metadata):
     recipe = text_of("conda/meta.yaml")
     run = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.MULTILINE)[1]
@@ -52,7 +58,7 @@ def test_recipe_needs_what_the_package_needs(metadata):
     def named(block):
         return {line[6:].replace(" ", "").lower() for line in block.splitlines()}
 
-    needed = {r.lower() for r in metadata["project"]["dependencies"]}
+    needed = set(requirements(metadata["project"]["dependencies"]))
     assert named(run) == needed | {"python"}
     needed = {r.lower() for r in metadata["build-system"]["requires"]}
     assert named(host) == needed | {"python", "pip"}
@@ -61,8 +67,8 @@ def test_recipe_needs_what_the_package_needs(metadata):
 def lowest_of(*groups):
     """Name with extras -> lowest version, which is the same in all groups."""
     found = {}
-    for requirement in itertools.chain(*groups):
-        name, lowest = requirement.partition(";")[0].strip().split(">=")
+    for requirement in requirements(itertools.chain(*groups)):
+        name, lowest = requirement.split(">=")
         assert found.setdefault(name, lowest) == lowest, name
     return found
 
@@ -89,10 +95,13 @@ def test_pythons_are_those_that_are_built_and_tested(metadata):
     ]
     assert metadata["project"]["requires-python"] == f">={listed[0]}"
     build = metadata["tool"]["cibuildwheel"]["build"]
-    assert build == [f"cp{python.replace('.', '')}-*" for python in listed]
+    newest = listed[-1].replace(".", "")
+    ordinary = [f"cp{python.replace('.', '')}-*" for python in listed]
+    assert build == [*ordinary, f"cp{newest}t-*"]
     workflow = text_of(".github/workflows/tests.yml")
     matrix = re.search(r"python: \[(.+)\]", workflow)[1]
     assert re.findall(r'"([\d.]+)"', matrix) == listed
+    assert f'"{listed[-1]}t"' in workflow
 
 
 def test_systems_are_those_that_are_built(metadata):
@@ -119,6 +128,30 @@ def test_addresses_stand_in_one_place(metadata):
     for file in files:
         text = file.read_text(encoding="utf-8")
         assert not [place for place in places if place in text], file
+
+
+def test_links_of_the_readme_lead_to_the_source(metadata, monkeypatch, tmp_path):
+    pytest.importorskip("Cython")
+    text_of("setup.py")
+    monkeypatch.syspath_prepend(ROOT)
+    readme = importlib.import_module("setup").readme
+    text = text_of("README.md")
+    for path in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (ROOT / path).exists(), path
+    lines = text_of("pyproject.toml")
+    address = "https://source.example/maxent"
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for source, links in (
+        (metadata["project"]["urls"]["Source"], ["(CITATION.cff)"]),
+        (
+            address,
+            [f"({address}/{path}" for path in ("blob/HEAD/CITATION", "raw/HEAD")],
+        ),
+    ):
+        settings = lines.replace(metadata["project"]["urls"]["Source"], source)
+        (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+        assert all(link in readme() for link in links)
 
 
 def test_overview_and_readme_name_every_estimator_and_extra(metadata):
@@ -178,13 +211,30 @@ def test_the_policy_states_the_lowest_versions(metadata, monkeypatch):
     text_of("docs/_extensions/project_files.py")
     monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
     project_files = importlib.import_module("project_files")
-    needed = [r.replace(">=", " ") for r in metadata["project"]["dependencies"]]
+    needed = requirements(metadata["project"]["dependencies"])
+    needed = [r.replace(">=", " ") for r in needed]
     assert f"|requirements| replace:: {', '.join(needed)}\n" in (
         project_files.substitutions()
     )
     assert "|requirements|" in text_of("docs/policy.rst")
 
 
-def test_workflows_run_the_lowest_versions():
+def test_workflows_run_the_lowest_and_the_newest_versions():
     workflow = text_of(".github/workflows/tests.yml")
-    assert ".ci/check versions lowest" in workflow
+    assert ".ci/check versions ${{ matrix.kind }}" in workflow
+    assert re.findall(r"\{kind: (\w+),", workflow) == ["lowest", "newest"]
+
+
+def test_speed_history_is_small_and_of_benchmarks_that_exist():
+    text_of("benchmarks/history/benchmarks.json")
+    files = [*(ROOT / "benchmarks" / "history").rglob("*.json")]
+    assert sum(file.stat().st_size for file in files) < 200_000
+    named = json.loads(text_of("benchmarks/history/benchmarks.json"))
+    for name in named.keys() - {"version"}:
+        module, benchmark, _ = name.split(".")
+        assert f"class {benchmark}(" in text_of(f"benchmarks/suite/{module}.py")
+    results = [json.loads(f.read_text("utf-8")) for f in files if "python3" in f.name]
+    assert len(results) > 1
+    for one in results:
+        assert one["results"].keys() <= named.keys()
+        assert one["params"]["machine"] in {file.parent.name for file in files}

@@ -18,7 +18,7 @@ def published_urls():
 def substitutions():
     """Definitions of |requires_python| and |requirements| for every page."""
     oldest = METADATA["requires-python"].removeprefix(">=")
-    needed = [re.fullmatch(r"([\w-]+)>=(\S+)", r) for r in METADATA["dependencies"]]
+    needed = [re.match(r"([\w-]+)>=([\w.]+)", r) for r in METADATA["dependencies"]]
     listed = ", ".join(f"{match[1]} {match[2]}" for match in needed)
     return (
         f".. |requires_python| replace:: {oldest}\n"

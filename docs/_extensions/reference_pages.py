@@ -13,6 +13,8 @@ import importlib
 import inspect
 import re
 
+from sphinx.util.inspect import stringify_signature
+
 import maxent
 
 
@@ -75,9 +77,18 @@ def shorten(app, what, name, obj, options, lines):
         lines[:] = [*text.split("\n"), "", "From scikit-learn, which has the details."]
 
 
+def own_signature(app, what, name, obj, options, signature, return_annotation):
+    """Signature of a class with a ``__new__`` that hides the parameters of its own."""
+    if what != "class" or not (signature or "").startswith("(*args"):
+        return None
+    own = stringify_signature(inspect.signature(obj), show_annotation=False)
+    return own, return_annotation
+
+
 def setup(app):
     """Connect to autodoc, before numpydoc parses the docstrings."""
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-bases", process_bases)
+    app.connect("autodoc-process-signature", own_signature)
     app.connect("autodoc-process-docstring", shorten, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

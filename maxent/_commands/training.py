@@ -214,7 +214,7 @@ def run_fit(args, estimator, run):
         try:
             with contextlib.redirect_stdout(messages):
                 run()
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, ImportError) as error:  # without Numba
             raise CommandError(in_shell(error, args)) from error
     if loud:
         for one in (machine, machine_of(estimator)):

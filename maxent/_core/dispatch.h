@@ -1,9 +1,12 @@
 /* Clones of hot loops for several CPUs, chosen at run time where the tool chain offers
- * it.  MAXENT_NO_CLONES leaves the plainest of them alone. */
+ * it: the loader of glibc does, that of musl does not.  MAXENT_NO_CLONES leaves the
+ * plainest of them alone. */
 #ifndef MAXENT_DISPATCH_H
 #define MAXENT_DISPATCH_H
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && \
+#include <stdlib.h> /* which says by __GLIBC__ whose it is */
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && __GNUC__ >= 12 && !defined(MAXENT_NO_CLONES)
 #define SEVERAL_CPUS
 #endif

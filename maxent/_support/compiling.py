@@ -1,4 +1,8 @@
-"""Modules that Numba compiles, loaded when first used; compilation is announced."""
+"""Modules that Numba compiles, loaded when first used; compilation is announced.
+
+Numba has no wheels for some systems: without it all works but what `_NEEDS` names, and
+custom margin priors.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,13 @@ from typing import Any
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 _loaded: dict[str, ModuleType] = {}
+_NEEDS = {  # module -> what it computes, as a message names it
+    "binary_units": "the exact sums of Boltzmann machines",
+    "gibbs": "Gibbs sampling of Boltzmann machines",
+    "iterative_scaling": "iterative scaling (the methods gis, iis and scgis)",
+    "softmax_rows": "MaxEntClassifier on sparse rows",
+    "trigram_sums": "TrigramTopicModel",
+}
 _PAUSE = 0.1  # s; on some systems Ctrl-C does not interrupt a wait without a limit
 
 
@@ -34,7 +45,8 @@ def compiled(name: str) -> ModuleType:
     process left them in Numba's cache on disk.
     """
     if name not in _loaded:
-        _loaded[name] = module = imported(f"maxent._core.compiled_by_numba.{name}")
+        full = f"maxent._core.compiled_by_numba.{name}"
+        _loaded[name] = module = imported(full, _NEEDS[name])
         for function in vars(module).values():
             own = getattr(function, "_compile_for_args", None)
             if (
@@ -48,9 +60,19 @@ def compiled(name: str) -> ModuleType:
     return _loaded[name]
 
 
-def imported(full: str) -> ModuleType:
-    """Import Numba or a module that uses it, where Ctrl-C cannot interrupt."""
-    return _apart(importlib.import_module, full)
+def imported(full: str, user: str) -> ModuleType:
+    """Import Numba or a module that uses it, where Ctrl-C cannot interrupt.
+
+    Without Numba an ImportError names `user`, what it is needed for.
+    """
+    try:
+        return _apart(importlib.import_module, full)
+    except ImportError as error:
+        raise ImportError(
+            f"{user[0].upper()}{user[1:]} needs Numba, which cannot be imported "
+            f"({error}); install it by `pip install numba`, where it has wheels. All "
+            'else works without: see "Without Numba" in the documentation.'
+        ) from error
 
 
 def _apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -162,14 +162,7 @@ class CustomMargin(MarginPrior):
 def _compile_scalar(function, name):
     if not callable(function):
         raise TypeError(f"{name} must be a function of one float; got {function!r}.")
-    try:
-        numba: Any = imported("numba")
-    except ImportError:
-        raise ImportError(
-            "a CustomMargin compiles its functions with Numba, which is not installed; "
-            "`pip install numba`, or use one of the named margin priors."
-        ) from None
-
+    numba: Any = imported("numba", "CustomMargin, unlike the named margin priors,")
     plain = getattr(function, "py_func", function)
     # a pole at the end of the domain is an infinity, not an exception
     return numba.cfunc("float64(float64)", nopython=True, error_model="numpy")(plain)
