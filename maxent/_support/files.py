@@ -9,8 +9,6 @@ import secrets
 import stat
 import sys
 
-from maxent._support.validation import machine_memory
-
 __all__ = [
     "STANDARD_INPUT",
     "decode_text",
@@ -274,3 +272,11 @@ def _sync_folder(folder):
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def machine_memory() -> float:
+    """Bytes of memory of the machine; infinity where the system does not report it."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return float("inf")

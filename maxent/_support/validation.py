@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support.files import machine_memory
 from maxent._support.parameters import (  # noqa: F401  # for other modules
     bias_word,
     check_bias,
@@ -434,11 +435,3 @@ def user_stacklevel():
 def _is_inside(filename):
     """True if code is of this package, or of one that calls it back."""
     return filename.startswith(_PACKAGE) or f"{os.sep}joblib{os.sep}" in filename
-
-
-def machine_memory() -> float:
-    """Bytes of memory of the machine; infinity where the system does not report it."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")

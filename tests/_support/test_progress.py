@@ -167,7 +167,7 @@ SOLVERS = {
         THREE,
     ),
     "three classes, coordinate": (
-        MEDClassifier(C=10.0, solver="smo", tol=1e-8, multi_class="joint"),
+        MEDClassifier(C=1e3, solver="smo", tol=1e-10, multi_class="joint"),
         REAL,
         THREE,
     ),
