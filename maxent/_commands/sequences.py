@@ -27,6 +27,7 @@ from maxent._inputs.letters import (
     counted,
     in_both_cases,
     in_case_of,
+    is_nucleic,
     unknown_letters,
 )
 from maxent._inputs.sequence_files import (
@@ -346,12 +347,26 @@ def _read(args, labelled, classes=(NEGATIVE, POSITIVE)):
         )
     X, _, places, ids = _read_file(args, args.data, False)
     others, _, more, other_ids = _read_file(args, args.negative, False)
+    _tell_other_letters(args, X, others)
     y = np.repeat([*classes][::-1], [len(X), len(others)])
     if ids and other_ids:
         ids = [("id", [*ids[0][1], *other_ids[0][1]])]
     else:
         ids = []
     return [*X, *others], y, [*places, *more], ids
+
+
+def _tell_other_letters(args, X, others):
+    """Say so where one file is of DNA or RNA and the other of proteins, say."""
+    letters = counted(X), counted(others)
+    first, second = map(is_nucleic, letters)
+    if first == second or not all(map(str.isalpha, letters[first])):
+        return
+    files = (args.data, args.negative)
+    tell(
+        f"maxent {args.command}: {files[second]} has bases of DNA or RNA, and "
+        f"{files[first]} other letters, which alone tell the classes apart"
+    )
 
 
 def _read_file(args, path, labelled):
@@ -395,6 +410,10 @@ def _read_file(args, path, labelled):
 def _check_lengths(X, places, estimator, remedy):
     """Refuse sequences that are shorter than the motif, if there is one."""
     width = getattr(machine_of(estimator), "width", 0)
+    if isinstance(width, (tuple, list)):  # a range
+        width = max(width, default=0)
+    if not isinstance(width, int):
+        return  # the fit refuses it
     short = [i for i, text in enumerate(X) if len(text) < width]
     if short:
         raise CommandError(

@@ -54,12 +54,14 @@ def codes_beside(letters: Mapping[str, int]) -> str:
 def is_nucleic(letters: Mapping[str, int], least: int = _BASE_KINDS) -> bool:
     """True of counts of bases and their codes only, and mostly of bases.
 
-    There are `least` kinds of bases or more.
+    There are `least` kinds of bases or more. N, any base, counts for neither: masked
+    genomes have stretches of it.
     """
     bases = sum(n for a, n in letters.items() if a.upper() in BASES)
     kinds = {a.upper() for a in letters}
     known = kinds <= {*BASES, *CODES} and len(kinds & {*BASES}) >= least
-    return known and bases >= _MOSTLY * sum(letters.values())
+    told = sum(n for a, n in letters.items() if a.upper() != "N")
+    return known and bases >= _MOSTLY * told
 
 
 def _in_cases(letters, codes):
@@ -88,6 +90,8 @@ def unknown_letters(
     if missing is not None:
         return missing
     letters = counted(strings) if alphabet is None else counted([alphabet])
+    if alphabet is not None and "N" in alphabet.upper() and is_nucleic(letters):
+        return ""  # where N is a letter, no code is an unknown one
     return "".join(a for a in codes_beside(letters) if a not in (alphabet or ""))
 
 

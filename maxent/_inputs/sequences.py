@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._inputs.frames import Names, column_names
-from maxent._inputs.letters import unknown_letters
+from maxent._inputs.letters import in_case_of, unknown_letters
 from maxent._inputs.sequence_files import read_sequences
 from maxent._inputs.sequence_layout import (
     Sequences,
@@ -88,7 +88,7 @@ def symbol_sequences(
     """
     alphabet, missing = check_letters(alphabet, missing)
     if isinstance(sequences, os.PathLike):
-        sequences = read_sequences(sequences)[1]
+        sequences = in_case_of(read_sequences(sequences)[1], alphabet, missing)
     if isinstance(sequences, str):
         return _one_string(sequences, alphabet, missing, name)
     sequences = listed(sequences, name)

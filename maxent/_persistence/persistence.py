@@ -165,6 +165,13 @@ def _check_steps(pipeline: Any, estimator: Any, path: str = "") -> None:
     for name, step in steps_of(estimator):
         where = f"{path}{name}"
         if not isinstance(step, (str, type(None))) and _state_inside(step) is None:
+            if hasattr(step, "best_estimator_"):
+                raise _not_saved(
+                    pipeline,
+                    f"its step {where!r} is a search; put its best_estimator_ in its "
+                    "place, as sklearn.pipeline.make_pipeline(*pipeline[:-1], "
+                    "pipeline[-1].best_estimator_) does",
+                )
             raise _not_saved(
                 pipeline,
                 f"its step {where!r}, {type(step).__name__}, is of another library, "

@@ -71,6 +71,42 @@ COUNTERPARTS = {
         "n_jobs": _NONE + "OMP_NUM_THREADS sets the threads",
     },
 }
+_OF_MACHINES = (
+    *("kernel", "margin", "sharpness", "bias", "tol", "max_iter", "solver", "degree"),
+    *("coef0", "cache_size", "class_weight", "multi_class", "approximation"),
+    *("n_components", "random_state", "epsilon"),
+)
+for _search, _machine in (
+    ("MEDClassifierCV", "MEDClassifier"),
+    ("MEDRegressorCV", "MEDRegressor"),
+):
+    COUNTERPARTS[_search] = {
+        name: f"it belongs to the machine: {_search}({_machine}({name}=...))"
+        for name in _OF_MACHINES
+    } | {
+        "C": "Cs= has the candidates, or their number",
+        "gamma": "gammas= has the candidates, or their number",
+        "param_grid": "Cs= and gammas= have the candidates",
+        "refit": _NONE + "the best candidate is fitted to all rows",
+    }
+COUNTERPARTS["MEDClassifierCV"]["probability"] = (
+    "the machine with the logistic margin has predict_proba: "
+    "MEDClassifierCV(MEDClassifier(margin='logistic'))"
+)
+# Fitted attribute of a peer, and where its contents are.
+ATTRIBUTES = {
+    "n_support_": "'support_' has the rows with a multiplier: "
+    "numpy.bincount(numpy.searchsorted(classes_, y[support_])) counts them by class",
+    "fit_status_": "'converged_' and 'status_' say how the fit ended",
+    "probA_": "there is no calibration after the fit; margin='logistic' has "
+    "predict_proba",
+    "probB_": "there is no calibration after the fit; margin='logistic' has "
+    "predict_proba",
+    "class_weight_": "class_weight= holds the factors, and they are in 'dual_coef_'",
+    "shape_fit_": "'n_features_in_' is the number of columns",
+    "refit_time_": "'cv_results_' has the seconds of the candidates",
+    "scorer_": "'score' uses the scoring that was given",
+}
 # Parameter: word of a peer, and what to write in its place.
 WORDS: dict[str, dict[Any, str]] = {
     "solver": {

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxent._support.counterparts import Counterparts
+from maxent._support.counterparts import ATTRIBUTES, Counterparts
 from maxent._support.progress import CallbacksMixin
 from maxent._support.registry import rebuilt
 from maxent._support.validation import check_bool, shown
@@ -34,7 +34,11 @@ class FittedState(Counterparts):
 
             own = [key for key in vars(self) if _is_fitted_name(key)]
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
-            if name == "feature_names_in_" and own:  # asked for in every prediction
+            if own:
+                reason = "the fit has set none of this name, or it was deleted."
+            if name in ATTRIBUTES and own:
+                reason = f"{ATTRIBUTES[name]}."
+            elif name == "feature_names_in_" and own:  # asked for in every prediction
                 reason = "the columns of its training data had no names."
             else:
                 import difflib

@@ -74,7 +74,8 @@ def read_fasta(
     Notes
     -----
     Sequences are of DNA or RNA if all their letters are A, C, G, T, U and the codes of
-    IUPAC, in either case, three kinds of bases occur, and nine in ten are bases.
+    IUPAC, in either case, three kinds of bases occur, and of the letters other than N
+    nine in ten are bases.
 
     Examples
     --------

@@ -130,7 +130,7 @@ for kernel="precomputed"
         gamma = self._values_of_gamma(machine, X)
         cv = check_cv(self.cv, y, classifier=self._kind is MEDClassifier)
         splits = list(cv.split(X, y))
-        scorer = None if self.scoring is None else check_scoring(machine, self.scoring)
+        scorer = self._scorer(machine)
         scores = np.empty((len(C), len(gamma), len(splits)))
         converged = np.empty(scores.shape, dtype=bool)
         seconds = np.empty(scores.shape)
@@ -179,6 +179,26 @@ for kernel="precomputed"
         machine.n_jobs = 1
         machine._check_machine_parameters()
         return machine
+
+    def _scorer(self, machine):
+        """The function that scores a machine on rows; None for its own score."""
+        if self.scoring is None:
+            return None
+        name = type(self).__name__
+        if not (isinstance(self.scoring, str) or callable(self.scoring)):
+            raise TypeError(
+                f"scoring={v.shown(self.scoring)} must be one name of scikit-learn's "
+                f"scorers, or a function; {name} chooses by one score."
+            )
+        scorer = check_scoring(machine, self.scoring)
+        needed = getattr(scorer, "_response_method", "predict")
+        if needed == "predict_proba" and not hasattr(machine, needed):
+            raise ValueError(
+                f"scoring={v.shown(self.scoring)} needs probabilities, which the "
+                f"machine has with the logistic margin only; use "
+                f"{name}(MEDClassifier(margin='logistic'))."
+            )
+        return scorer
 
     def _checked_rows(self, machine, X, y):
         """Arrays of rows and labels, or targets, as the machine would take them."""
@@ -346,9 +366,11 @@ class MEDClassifierCV(KernelSearch, ClassifierMixin, BaseEstimator):
         Values of gamma > 0, or a number of them from .01 to 100 times
         ``gamma="scale"`` of all rows. Not used for kernels without gamma.
     cv : int, splitter or iterable, optional
-        As for GridSearchCV: None is five splits, stratified by class.
+        As for GridSearchCV: None is five splits, stratified by class. For splits by
+        groups give ``list(splitter.split(X, y, groups))``.
     scoring : str or callable, optional
-        As for GridSearchCV; the accuracy by default.
+        One score, as for GridSearchCV; the accuracy by default. Those of probabilities
+        need a machine with ``margin="logistic"``.
     n_jobs : int, optional
         Threads, which share out splits and values of gamma. Results do not depend on
         it.

@@ -18,6 +18,7 @@ from maxent._inputs.letters import (
     codes_beside,
     counted,
     in_both_cases,
+    in_case_of,
     unknown_letters,
 )
 from maxent._inputs.sequence_files import read_sequences
@@ -248,7 +249,7 @@ def with_alphabet(
     if given or is_partitioned(sequences):
         return sequences, alphabet, unknown_letters(missing, alphabet)
     if isinstance(sequences, os.PathLike):
-        sequences = read_sequences(sequences)[1]
+        sequences = in_case_of(read_sequences(sequences)[1])
     listed = isinstance(sequences, (list, tuple)) or getattr(sequences, "ndim", 0) == 1
     strings = list(sequences) if listed else []
     if not all(isinstance(one, str) and len(one) for one in strings):

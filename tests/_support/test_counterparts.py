@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import maxent
-from maxent._support.counterparts import COUNTERPARTS, WORDS
+from maxent._support.counterparts import ATTRIBUTES, COUNTERPARTS, WORDS
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "guide" / "from_svm.rst"
 PEERS = [
@@ -30,6 +30,8 @@ OTHER_VERSIONS = {
     "l1_ratio",
 }
 CLASSES = {
+    "MEDClassifierCV": maxent.MEDClassifierCV,
+    "MEDRegressorCV": maxent.MEDRegressorCV,
     "MEDFeatureSelector": maxent.MEDFeatureSelector,
     "MEDRegressionSelector": maxent.MEDRegressionSelector,
     **{ours.__name__: ours for _, ours in PEERS},
@@ -131,3 +133,16 @@ def test_other_arguments_and_subclasses_are_not_touched():
         Own(shrinking=True)
     model = maxent.MEDClassifier(C=3.0)
     assert clone(model).C == pickle.loads(pickle.dumps(model)).C == 3.0
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_fitted_attributes_of_peers_are_named_here(name):
+    model = maxent.MEDClassifier()
+    with pytest.raises(AttributeError, match="it is not fitted"):
+        getattr(model, name)
+    model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    with pytest.raises(AttributeError) as caught:
+        getattr(model, name)
+    assert ATTRIBUTES[name] in str(caught.value)
+    with pytest.raises(AttributeError, match="the fit has set none of this name"):
+        model.spam_  # noqa: B018

@@ -9,6 +9,9 @@ from command_line import assert_one_sentence, pairs, read_rows
 from maxent import M3EMotifClassifier
 from maxent._inputs.letters import in_case_of, unknown_letters
 from maxent._persistence.persistence import load
+from maxent.datasets import read_fasta
+from maxent.kernels import spectrum_kernel
+from maxent.models import CategoricalHMM
 
 MOTIF = ("--estimator", "motif", "--width", 4, "--set", "max_iter=50")
 AMINO = "ACDEFGHIKLMNPQRSTVWY"
@@ -129,3 +132,41 @@ def test_unknown_letters_have_one_default(letters, unknown):
 )
 def test_only_bases_change_their_case(strings, alphabet, expected):
     assert [*in_case_of(strings, alphabet)] == expected
+
+
+def test_stretches_of_unknown_bases_leave_dna_what_it_is(run, files, tmp_path):
+    pos, _, X, _ = files
+    masked = tmp_path / "masked.fa"
+    text = "".join(f">m{i}\n{'N' * 6}{x[6:].lower()}\n" for i, x in enumerate(X))
+    masked.write_text(text)
+    assert read_fasta(masked).data[0] == "N" * 6 + X[0][6:]
+    model = tmp_path / "m"
+    code, _, _ = run("fit", masked, model, *MOTIF, "--negative", pos)
+    assert code == 0 and load(model).alphabet == "ACGT"
+    # a path is read by the same rule as read_fasta
+    words = spectrum_kernel(masked, k=2, alphabet="ACGT")
+    same = spectrum_kernel(read_fasta(masked).data, k=2, alphabet="ACGT")
+    np.testing.assert_array_equal(words, same)
+    assert CategoricalHMM.fit(masked, 2, random_state=0).n_symbols == 4
+
+
+def test_files_of_dna_and_of_proteins_are_told_apart(run, files, tmp_path):
+    pos, _, _, _ = files
+    other = tmp_path / "protein.fa"
+    other.write_text("".join(f">p{i}\n{AMINO}\n" for i in range(20)))
+    for pair, nucleic in (((pos, other), pos), ((other, pos), pos)):
+        _, _, err = run("fit", pair[0], tmp_path / "m", *MOTIF, "--negative", pair[1])
+        assert f"{nucleic} has bases of DNA or RNA" in err
+
+
+def test_a_range_of_widths_is_checked_as_the_fit_does(run, files, tmp_path):
+    pos, neg, _, _ = files
+    short = tmp_path / "short.fa"
+    short.write_text(">s1\nACGTA\n")
+    width = ("--estimator", "motif", "--set")
+    fit = "fit", pos, tmp_path / "m", *width
+    code, _, err = run(*fit, "width=[4,6]", "--negative", short)
+    assert code == 2 and "the motif 6" in err
+    code, _, err = run(*fit, 'width="a"', "--negative", neg)
+    assert code == 2 and "must be an integer >= 1" in err
+    assert_one_sentence(err, "fit")

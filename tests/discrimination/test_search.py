@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from maxent import (
     MEDClassifier,
@@ -229,6 +231,29 @@ def test_units_of_the_targets_change_nothing(rng):
     )
     C = found[1].cv_results_["param_C"]
     np.testing.assert_allclose(C, 2.0**20 * found[0].cv_results_["param_C"])
+
+
+def test_scores_that_the_search_cannot_take_are_refused_before_fits(rng):
+    X, y = rows_and_labels(rng)
+    with pytest.raises(
+        ValueError, match=r"use MEDClassifierCV\(MEDClassifier\(margin='l"
+    ):
+        MEDClassifierCV(scoring="neg_log_loss").fit(X, y)
+    with pytest.raises(TypeError, match="must be one name"):
+        MEDClassifierCV(scoring=["accuracy", "roc_auc"]).fit(X, y)
+
+
+def test_a_pipeline_that_ends_in_a_search_is_saved_by_its_best_machine(rng, tmp_path):
+    X, y = rows_and_labels(rng)
+    search = MEDClassifierCV(Cs=[1.0], gammas=[0.1], cv=2)
+    pipeline = make_pipeline(StandardScaler(), search).fit(X, y)
+    with pytest.raises(TypeError, match=r"make_pipeline\(\*pipeline\[:-1\]"):
+        save(pipeline, tmp_path / "search.npz")
+    best = make_pipeline(*pipeline[:-1], pipeline[-1].best_estimator_)
+    save(best, tmp_path / "best.npz")
+    np.testing.assert_array_equal(
+        load(tmp_path / "best.npz").predict(X), pipeline.predict(X)
+    )
 
 
 def test_a_search_is_saved_by_its_best_machine(rng, tmp_path):
