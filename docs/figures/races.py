@@ -6,8 +6,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-import maxent
-
 GROUPS = {
     "kernel machines": ("kernel",),
     "linear machines": ("linear_sparse", "linear_dense"),
@@ -21,7 +19,8 @@ GROUPS = {
     "hmmlearn's gallery, decoding": ("hmmlearn_examples", "decoding"),
     "state space": ("state_space",),
 }
-folder = Path(maxent.__file__).parents[1] / "docs" / "performance"
+here = Path(globals().get("__file__", "figure")).resolve().parent
+folder = here.parent / "performance"
 
 
 def ratios(name):
