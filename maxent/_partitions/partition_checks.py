@@ -28,7 +28,8 @@ def data_is_partitioned(X: Any, y: Any, sample_weight: Any) -> bool:
         if value is not None and is_partitioned(value):
             raise TypeError(
                 f"{name} is a Dask array and X is not; make X one too, with "
-                f"dask.array.from_array(X, chunks=...), or pass {name}.compute()."
+                f"dask.array.from_array(X, chunks=...), or pass {name}.compute(). "
+                "(Steps of a pipeline gather X: scale it by Dask before.)"
             )
     return False
 

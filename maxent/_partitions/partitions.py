@@ -400,6 +400,14 @@ class _cluster_errors:
             ) from error
 
 
+def _of_block(function, i, block):
+    try:
+        return function(block)
+    except ValueError as error:
+        error.args = (f"partition {i}: {error}",)
+        raise
+
+
 def mapped(
     function: Callable[[Any], NDArray[Any]],
     X: Any,
@@ -431,7 +439,9 @@ def mapped(
             f"fitted to {n_features}; give the columns of the training rows."
         )
     if isinstance(X, RowBlocks):
-        return np.concatenate([function(block) for block in X.blocks()])
+        return np.concatenate(
+            [_of_block(function, i, block) for i, block in enumerate(X.blocks())]
+        )
     chunks = (X.chunks[0],) if columns is None else (X.chunks[0], (columns,))
     return X.map_blocks(
         function,

@@ -65,6 +65,11 @@ class RowBlocks:
     def __init__(self, rows: Any, block_rows: int | None = None) -> None:
         if isinstance(rows, (str, PathLike)):
             rows = _mapped(rows)
+        if v.is_dask(rows):
+            raise TypeError(
+                f"rows={v.shown(rows)} comes in blocks already; pass it to fit as it "
+                "is (a data frame by its to_dask_array(lengths=True))."
+            )
         if not (isinstance(rows, np.ndarray) or sp.issparse(rows)):
             raise TypeError(
                 f"rows={v.shown(rows)} must be an array, a CSR array, or the path of a "

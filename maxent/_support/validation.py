@@ -349,8 +349,9 @@ def check_gram(K: Any, n: int | None = None) -> FloatArray:
             i, j = np.unravel_index(np.argmax(difference), difference.shape)
             raise ValueError(
                 f"K is not symmetric: K[{lo + i}, {j}]={K[lo + i, j]:g} but "
-                f"K[{j}, {lo + i}]={K[j, lo + i]:g}. Use (K + K.T) / 2 if that is "
-                "what you mean."
+                f"K[{j}, {lo + i}]={K[j, lo + i]:g}, a difference of "
+                f"{difference.max():.1e}. Use (K + K.T) / 2 if that is what you mean, "
+                "and form K in double precision."
             )
     return K
 
