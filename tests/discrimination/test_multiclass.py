@@ -80,6 +80,14 @@ def test_every_road_agrees_on_linear_machines(margin, bias, rng, monkeypatch):
     ]
     monkeypatch.setattr(_multiclass_primal, "_PRODUCTS", 0)  # no factors
     results.append(solve(X, *data, "newton", kernel="linear"))
+    best = results[0][0].objective
+    for r, _ in results[2::3]:  # Hessians in single precision end narrow corners early
+        assert margin.unit_potential.smooth <= r.converged
+        assert r.objective <= best * (1 + 1e-9) and best <= (r.objective + r.gap) * (
+            1 + 1e-9
+        )
+    results = [result for result in results if result[0].converged]
+    assert len(results) >= 4
     agree(results)
     for r, _ in results:
         assert abs(r.bias.sum()) <= 1e-9 * (1 + np.abs(r.bias).max())
