@@ -178,7 +178,7 @@ class _Candidate:
                     machine.fit(self.X[train], self.y[train], **params)
                     seconds.append(time.perf_counter() - start)
                     score = _score(name, machine, self.X[test], self.y[test])
-                except (ValueError, AttributeError, TypeError) as error:
+                except (ValueError, AttributeError, TypeError, MemoryError) as error:
                     fault = _fault(error)
                     break
                 scores.append(sign * float(score))

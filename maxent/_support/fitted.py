@@ -35,7 +35,7 @@ class FittedState(Counterparts):
             own = [key for key in vars(self) if _is_fitted_name(key)]
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
             if own:
-                reason = "the fit has set none of this name, or it was deleted."
+                reason = "no fit has set it, or it was deleted. Call 'fit' first."
             if name in ATTRIBUTES and own:
                 reason = f"{ATTRIBUTES[name]}."
             elif name == "feature_names_in_" and own:  # asked for in every prediction

@@ -144,5 +144,5 @@ def test_fitted_attributes_of_peers_are_named_here(name):
     with pytest.raises(AttributeError) as caught:
         getattr(model, name)
     assert ATTRIBUTES[name] in str(caught.value)
-    with pytest.raises(AttributeError, match="the fit has set none of this name"):
+    with pytest.raises(AttributeError, match="no fit has set it"):
         model.spam_  # noqa: B018

@@ -149,3 +149,23 @@ def test_a_column_that_counts_the_rows_is_told(run, rows, tmp_path):
         path = write_csv(tmp_path / "c.csv", np.c_[count, X], names=["n", *"abc"])
         err = run("fit", path, tmp_path / "m", *DETECTOR)[2]
         assert ("column 'n' counts the rows: --id n names" in err) == told
+
+
+def test_a_label_that_the_detector_has_learnt_from_is_refused(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"t{i},{a:.3f},{b:.3f},{'yes' if a > 1 else 'no'}" for i, (a, b) in
+            enumerate(rng.normal(size=(120, 2)))]  # fmt: skip
+    path, bare, model = tmp_path / "plant.csv", tmp_path / "bare.csv", tmp_path / "m"
+    path.write_text("\n".join(["time,a,b,incident", *rows]) + "\n")
+    bare.write_text("\n".join(rows) + "\n")
+    fit = "fit", path, model, "--estimator", "outliers", "--id", "time"
+    assert run(*fit)[0] == 0
+    code, _, err = run("evaluate", model, path, "--label", "incident")
+    assert code == 2 and "has learnt from it as a feature" in err
+    assert run(*fit, "--label", "incident")[0] == 0
+    judged = "evaluate", model, path, "--label", "incident", "--positive", "yes"
+    assert run(*judged)[0] == 0
+    # ids by name, and a file without names
+    code, _, err = run("predict", model, bare, "--label", 3)
+    assert code == 2 and "ids named 'time'" in err
+    assert run("predict", model, bare, "--label", 3, "--id", 0)[0] == 0

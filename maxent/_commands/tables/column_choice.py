@@ -83,6 +83,12 @@ class ColumnNames:
                     "left out or used otherwise"
                 )
         if by_name:
+            if target is not None and self.names[target] in feature_names:
+                raise TableError(
+                    f"{self.file}: {self.called(target)} is the label, and the model "
+                    "has learnt from it as a feature; fit it again with --label "
+                    f"{self.names[target]}"
+                )
             return Choice(self._by_name(feature_names), target, beside)
         return Choice([i for i in rest if i != target], target, beside)
 
@@ -103,6 +109,13 @@ class ColumnNames:
             there = [self.places[name] for name in known if name in self.places]
             beside.setdefault("id", there)
         elif self.width == layout["width"]:
+            named = [short(one) for one in known if isinstance(one, str)]
+            if named and "id" not in beside:
+                raise TableError(
+                    f"{self.file} has no header, and the model was fitted beside ids "
+                    f"named {', '.join(named)}; say their numbers, counted from 0, by "
+                    "--id"
+                )
             left_out.update(layout["left_out"])
             beside.setdefault("id", known)
 
