@@ -455,7 +455,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         return 0.0
 
     def _minimal(self):
-        """Which natural parameters (batch, k) determine all, and their factors."""
+        """Marks (batch, k) of parameters that determine all others, and factors."""
         return all_kept(self.natural_parameters.shape)
 
     def _log_prob(self, X):

@@ -84,7 +84,7 @@ class PartRows:
         return prior_precision(self.width(parts), self)
 
     def correction(self, balance):
-        """What makes multipliers of this balance meet the equality of a flat bias."""
+        """Correction by which multipliers meet the equality of a flat bias, or None."""
         return balancing(balance) if self.bias == "flat" else None
 
     def problem(self, X, y, weight):
@@ -251,7 +251,7 @@ def balance_of(linear, lam):
 
 
 def room_of(lam, upper):
-    """How far multipliers may move, either way."""
+    """Distances of multipliers to the nearer end of their domains."""
     return np.maximum(
         np.minimum(lam, np.where(np.isfinite(upper), upper - lam, lam)), 0
     )

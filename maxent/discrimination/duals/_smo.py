@@ -267,7 +267,7 @@ class WorkingSets(ActiveRows):
         return b + middle, status
 
     def far(self, a, f, b, rows, slack):
-        """Whether each of some rows has no multiplier and more slack than this."""
+        """Marks of rows, among some, without a multiplier and with more slack."""
         return (a[rows] == 0) & (self.kkt_violation(a, f, b, rows) < -slack)
 
     def extend(self, store, a, f, b, kkt):

@@ -275,7 +275,7 @@ class Block(InheritedDocs, ABC):
         return None
 
     def max_step(self, a: FloatArray, direction: FloatArray) -> float:
-        """How far weights may move along a line.
+        """Largest step of weights along a line that stays in the domain.
 
         Parameters
         ----------
